@@ -1,0 +1,154 @@
+package events
+
+import "github.com/chaind/chaind/segments"
+
+// Key is the identity of a chain. Tenant "" is the empty tenant, spelled "_" in subjects.
+type Key struct {
+	Tenant, PromptHash, Session, Chain string
+}
+
+// Verb is the last token of a subject.
+type Verb string
+
+const (
+	VerbIntent Verb = "intent"
+	VerbCommit Verb = "commit"
+	VerbStep   Verb = "step"
+	VerbSeal   Verb = "seal"
+)
+
+// Class names why an event was rejected. The names are normative.
+type Class string
+
+const (
+	BadSubject         Class = "bad_subject"
+	TooLarge           Class = "too_large"
+	Malformed          Class = "malformed"
+	TooDeep            Class = "too_deep"
+	DuplicateName      Class = "duplicate_name"
+	BadID              Class = "bad_id"
+	UnsafeInteger      Class = "unsafe_integer"
+	UnknownMember      Class = "unknown_member"
+	Conflict           Class = "conflict"
+	ScopeContradiction Class = "scope_contradiction"
+	DigestMismatch     Class = "digest_mismatch"
+	TopoMismatch       Class = "topo_mismatch"
+	RunIDMismatch      Class = "run_id_mismatch"
+)
+
+// Fault is the first thing wrong with an event.
+type Fault struct {
+	Class  Class
+	Detail string // one sentence, our words, never the payload's bytes unescaped
+}
+
+// Phase of a step event.
+type Phase string
+
+const (
+	PhaseEnd    Phase = "end"
+	PhaseBegin  Phase = "begin"
+	PhaseFailed Phase = "failed"
+)
+
+// Outcome of a chain.
+type Outcome string
+
+const (
+	Open      Outcome = "open"
+	Succeeded Outcome = "succeeded"
+	Failed    Outcome = "failed"
+	Cancelled Outcome = "cancelled"
+	Abandoned Outcome = "abandoned"
+)
+
+// Conformity of a chain.
+type Conformity string
+
+const (
+	Conforming    Conformity = "conforming"
+	Unplanned     Conformity = "unplanned"
+	Nonconforming Conformity = "nonconforming"
+)
+
+// Message is one delivery as it came from the broker.
+type Message struct {
+	Subject   string
+	Payload   []byte
+	StreamSeq uint64
+	BrokerMS  uint64 // broker's timestamp, Unix milliseconds
+}
+
+// Event is a decoded message: all that its bytes alone can tell.
+type Event struct {
+	Message
+	Sum        segments.Digest // SHA-256 of Payload
+	Key        Key
+	Attributed bool // the chain can be told from the subject
+	Verb       Verb
+
+	// Fault is the first fault that the bytes alone show; nil: none. Faults
+	// that rank after "conflict" may accompany an otherwise decoded event.
+	Fault *Fault
+
+	ID          string // "" when it cannot be read
+	Scope       *segments.Scope
+	AtMS        *uint64
+	ProducerSeq *uint64
+
+	// Kind is the segment payload; nil for a seal without run seal and for
+	// attempts. A digest that depends on the scope (intent, run) and was left
+	// out is filled in by the state machine; DigestStated tells.
+	Kind         segments.Kind
+	DigestStated bool
+
+	Phase     Phase  // steps only
+	StepID    string // attempts: begin and failed
+	StepIndex uint32
+	Reason    string // failed attempts and seals; "" when absent
+
+	Preimage Preimage
+	Anchors  *segments.Anchors
+
+	Outcome           Outcome // seals only
+	EventCount        *uint64
+	ProducerHead      *segments.Digest
+	ProducerSignature *segments.Signature
+	More              bool
+}
+
+// Preimage holds the raw texts that digests were computed from; nil: absent.
+type Preimage struct {
+	Text     *string
+	Comp     []byte
+	Parsed   []byte
+	Artifact []byte
+}
+
+// Verdict says what an event did.
+type Verdict string
+
+const (
+	Appended  Verdict = "appended"
+	Attempted Verdict = "attempt"
+	Finished  Verdict = "finished" // a seal ended the chain (with or without a segment)
+	Duplicate Verdict = "duplicate"
+	Late      Verdict = "late"
+	Rejected  Verdict = "rejected"
+)
+
+// Known is what the store knows about an event id in its chain.
+type Known struct {
+	Sum      *segments.Digest // payload digest of the event that holds the id; nil: free
+	Rejected bool             // an event with this id was rejected before
+}
+
+// Effect is what the state machine decided; the store makes it durable.
+type Effect struct {
+	Verdict  Verdict
+	Fault    *Fault            // Rejected: why
+	Existing *segments.Digest  // conflict: the digest that holds the id
+	AfterEnd bool              // the chain had ended before
+	Segment  *segments.Segment // set when a segment was appended
+	Head     *segments.Digest  // head of the chain after the event
+}
