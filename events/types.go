@@ -152,3 +152,31 @@ type Effect struct {
 	Segment  *segments.Segment // set when a segment was appended
 	Head     *segments.Digest  // head of the chain after the event
 }
+
+// Stream identifies the JetStream stream that a batch came from. The store
+// adds an epoch of its own when the broker loses or replaces its store.
+type Stream struct {
+	Name      string
+	CreatedNS int64 // creation time as the broker tells it, Unix nanoseconds
+}
+
+// Batch is a run of events in stream order, made durable in one transaction.
+type Batch struct {
+	Stream Stream
+	Events []*Event
+}
+
+// Rejection is the record of a rejected event. The record, not a log line, is
+// what makes the missing event visible.
+type Rejection struct {
+	ID         uint64 // position in the store's list of rejections, from 1
+	Message           // Payload up to the size limit
+	Key        Key    // zero unless Attributed
+	Attributed bool
+	EventID    string // "" when it cannot be read
+	Class      Class
+	Detail     string
+	Sum        segments.Digest  // SHA-256 of the whole payload
+	Existing   *segments.Digest // conflict: the digest that holds the id
+	AfterEnd   bool
+}
