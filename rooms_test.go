@@ -1,0 +1,144 @@
+package chaind
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/chaind/chaind/"
+
+// rooms is the table of rooms: what each may import besides the standard
+// library. An entry ending in "/..." stands for the whole tree. Test files are
+// free. Data flows one way, so no room may import one that comes after it.
+var rooms = map[string][]string{
+	"":                 {},
+	"segments":         {jcs, jsontext},
+	"events":           {"segments", jsontext},
+	"bundle":           {jsontext},
+	"engine":           {"bundle", jsontext},
+	"keys":             {},
+	"keys/openssh":     {"keys", "golang.org/x/crypto/ssh/..."},
+	"verifier":         {"segments", "bundle", "engine/...", "keys", jsontext},
+	"store":            {"segments", "events", "go.etcd.io/bbolt/..."},
+	"emitter":          {"segments", "events", "github.com/nats-io/nats.go/...", "github.com/nats-io/nuid", jsontext},
+	"sidecar":          {"segments", "internal/durable"},
+	"sealer":           {"segments", "events", "bundle", "engine/run", "keys", "store", "sidecar"},
+	"server":           {"store", "sidecar", "verifier", "keys", "segments", "events", "github.com/prometheus/client_golang/..."},
+	"internal/durable": {},
+	"internal/daemon":  {"*"},
+	"cmd/chaind":       {"internal/daemon", "emitter", "events", "verifier", "bundle", "engine/...", "sealer", "store", "sidecar", "keys/...", "segments", "github.com/alecthomas/kong", "golang.org/x/term", jsontext},
+}
+
+const (
+	jcs      = "github.com/gowebpki/jcs"
+	jsontext = "github.com/go-json-experiment/json/..."
+)
+
+// offline are the rooms an auditor relies on: nothing they reach, however
+// indirectly, may be able to open a connection or a database.
+var offline = []string{"segments", "events", "bundle", "engine", "keys", "verifier"}
+
+// forbidden in the offline rooms' whole dependency graph.
+var forbidden = []string{"net", "net/http", "golang.org/x/crypto/ssh", "go.etcd.io/bbolt", "github.com/nats-io/nats.go", "os/exec"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) map[string]listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string]listed{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatalf("decode go list output: %v", err)
+		}
+		packages[strings.TrimPrefix(p.ImportPath+"/", module)] = p
+	}
+	return packages
+}
+
+func TestRoomsImportOnlyWhatTheTableAllows(t *testing.T) {
+	seen := 0
+	for room, p := range list(t) {
+		room = strings.TrimSuffix(room, "/")
+		if p.ImportPath+"/" == module {
+			room = ""
+		}
+		allowed, ok := lookUp(room)
+		if !ok {
+			t.Errorf("room %q is not in the table: add it with one line and a reason", room)
+			continue
+		}
+		seen++
+		for _, imp := range p.Imports {
+			if !isStd(imp) && !permits(allowed, imp) {
+				t.Errorf("room %q imports %s, which the table does not allow", room, imp)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Fatal("no rooms were listed")
+	}
+}
+
+func TestOfflineRoomsReachNoNetwork(t *testing.T) {
+	packages := list(t)
+	for _, room := range offline {
+		p, ok := packages[room+"/"]
+		if !ok {
+			t.Errorf("offline room %q does not exist", room)
+			continue
+		}
+		for _, dep := range p.Deps {
+			if slices.Contains(forbidden, dep) {
+				t.Errorf("offline room %q reaches %s", room, dep)
+			}
+		}
+	}
+}
+
+// lookUp finds the table's line for a room; engine's domains share one line.
+func lookUp(room string) ([]string, bool) {
+	if allowed, ok := rooms[room]; ok {
+		return allowed, true
+	}
+	if strings.HasPrefix(room, "engine/") {
+		return []string{"bundle", "engine/...", "segments", jsontext}, true
+	}
+	return nil, false
+}
+
+func isStd(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}
+
+func permits(allowed []string, imp string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		switch {
+		case a == "*":
+			return true
+		case strings.HasSuffix(a, "/..."):
+			tree := strings.TrimSuffix(a, "/...")
+			return within(imp, tree) || within(imp, path.Join(module, tree))
+		default:
+			return imp == a || imp == module+a
+		}
+	})
+}
+
+func within(imp, tree string) bool {
+	return imp == tree || strings.HasPrefix(imp, tree+"/")
+}
