@@ -31,6 +31,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,6 +104,35 @@ func Open(root string) (*Dir, error) {
 		known:  map[string]struct{}{".": {}},
 		around: func(_, _ string, do func() error) error { return do() },
 	}, nil
+}
+
+// Create makes the directory root with its parents, durably, when it is
+// missing, and opens it.
+func Create(root string) (*Dir, error) {
+	if err := createAll(filepath.Clean(root)); err != nil {
+		return nil, fmt.Errorf("create directory: %w", err)
+	}
+	return Open(root)
+}
+
+func createAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := createAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Root is the handle through which the tree is reached, for what this package
