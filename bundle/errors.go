@@ -1,0 +1,80 @@
+package bundle
+
+import "fmt"
+
+// Code names what is wrong with a text or an envelope. Codes are stable.
+type Code string
+
+// Codes of a text that is not strict JSON in the sense of the package doc.
+const (
+	InvalidUTF8     Code = "invalid_utf8"
+	ByteOrderMark   Code = "byte_order_mark"
+	TooLarge        Code = "too_large"
+	TooManyValues   Code = "too_many_values"
+	TooDeep         Code = "too_deep"
+	Syntax          Code = "syntax"
+	Truncated       Code = "truncated"
+	TrailingData    Code = "trailing_data"
+	ControlChar     Code = "control_character"
+	LoneSurrogate   Code = "lone_surrogate"
+	NumberForm      Code = "number_form" // a number whose text is not the one form its value has
+	DuplicateMember Code = "duplicate_member"
+)
+
+// Codes of a document that is no bundle of this format.
+const (
+	MissingMember     Code = "missing_member"
+	WrongType         Code = "wrong_type"
+	NotABundle        Code = "not_a_bundle"
+	UnsupportedMajor  Code = "unsupported_major"
+	AnchorPresent     Code = "anchor_present"
+	ChainTooDeep      Code = "chain_too_deep"
+	DuplicateNode     Code = "duplicate_node"
+	DuplicateUpstream Code = "duplicate_upstream"
+	NoCommitment      Code = "no_commitment" // withheld, and the manifest has no leaf for it
+	BadSignature      Code = "bad_signature_section"
+)
+
+// Codes of findings: the envelope can be read and is broken.
+const (
+	OtherCanonicalization Code = "other_canonicalization"
+	NotADigest            Code = "not_a_digest"
+	UnexpectedMember      Code = "unexpected_member"
+	MissingLeaf           Code = "missing_leaf"
+	UnexpectedLeaf        Code = "unexpected_leaf"
+	LeafMismatch          Code = "leaf_mismatch"
+	RootMismatch          Code = "root_mismatch"
+	SignatureInvalid      Code = "signature_invalid"
+	SignatureWithoutRoot  Code = "signature_without_root"
+)
+
+// FormatError is a fault that leaves nothing to judge: the text is not strict
+// JSON, or the document is not a bundle.
+type FormatError struct {
+	Code   Code
+	Where  string // "offset 17" in a text, or a path such as "nodes[3].record"
+	Detail string
+}
+
+func (e *FormatError) Error() string {
+	switch {
+	case e.Where == "":
+		return e.Detail
+	case e.Detail == "":
+		return e.Where + ": " + string(e.Code)
+	}
+	return e.Where + ": " + e.Detail
+}
+
+// Finding is one way in which a readable envelope is broken.
+type Finding struct {
+	Code   Code
+	Where  string // leaf name, member path, or "root"
+	Detail string // one sentence without the final period; quotes text of the file
+}
+
+func (f Finding) String() string { return f.Detail }
+
+func faultf(code Code, where, format string, args ...any) *FormatError {
+	return &FormatError{Code: code, Where: where, Detail: fmt.Sprintf(format, args...)}
+}
