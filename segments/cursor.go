@@ -1,0 +1,270 @@
+package segments
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// DecodeError says why a JSON text is not a value of the evidence format.
+type DecodeError struct {
+	Path   string // JSON pointer to the place, "" for the whole text
+	Offset int64  // of the place in the input, in bytes
+	Reason string
+}
+
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("decode %s at offset %d: %s", cmp.Or(e.Path, "text"), e.Offset, e.Reason)
+}
+
+// checkText makes jsontext prove that text is one strict RFC 8259 value
+// (duplicate names are the cursor's business) and returns it without the
+// whitespace around it.
+func checkText(text []byte) (value []byte, offset int64, err error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	value, err = dec.ReadValue()
+	if err != nil {
+		return nil, 0, syntaxError(err, dec.InputOffset())
+	}
+	offset = dec.InputOffset() - int64(len(value))
+	if _, err = dec.ReadToken(); err != io.EOF {
+		return nil, 0, &DecodeError{Offset: offset + int64(len(value)), Reason: "more follows after the JSON value"}
+	}
+	return value, offset, nil
+}
+
+func syntaxError(err error, offset int64) *DecodeError {
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		return &DecodeError{Offset: syntactic.ByteOffset, Reason: "not strict JSON: " + syntactic.Err.Error()}
+	}
+	return &DecodeError{Offset: offset, Reason: "not strict JSON: the text ends too early"}
+}
+
+// cursor walks over JSON text that jsontext has found valid, which is why its
+// moves need no error checks of their own.
+type cursor struct {
+	text  []byte
+	pos   int
+	base  int64  // offset of text in the input
+	depth int    // objects and arrays open at pos
+	path  []part // names and indexes that lead to pos
+	found *deviations
+}
+
+// part is one reference token of a path: a name, or an index when at >= 0.
+type part struct {
+	name string
+	at   int64
+}
+
+func (c *cursor) push(name string)   { c.path = append(c.path, part{name, -1}) }
+func (c *cursor) pushIndex(at int64) { c.path = append(c.path, part{"", at}) }
+func (c *cursor) pop()               { c.path = c.path[:len(c.path)-1] }
+
+func (c *cursor) pointer() string {
+	var b strings.Builder
+	for _, p := range c.path {
+		b.WriteByte('/')
+		if p.at >= 0 {
+			b.WriteString(strconv.FormatInt(p.at, 10))
+			continue
+		}
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(shorten(p.name)))
+	}
+	return b.String()
+}
+
+func shorten(name string) string {
+	if len(name) <= maxPathName {
+		return name
+	}
+	n := maxPathName
+	for n > 0 && !utf8.RuneStart(name[n]) {
+		n--
+	}
+	return name[:n] + "…"
+}
+
+// report notes a deviation of the value or member that starts at pos.
+func (c *cursor) report(code string, pos int) {
+	if !c.found.full(code) {
+		c.found.add(Deviation{code, c.pointer(), c.base + int64(pos)})
+	}
+}
+
+func (c *cursor) fail(pos int, format string, args ...any) error {
+	return &DecodeError{c.pointer(), c.base + int64(pos), fmt.Sprintf(format, args...)}
+}
+
+// peek moves to the next token and returns its first byte.
+func (c *cursor) peek() byte {
+	c.space()
+	return c.text[c.pos]
+}
+
+func (c *cursor) space() {
+	for c.pos < len(c.text) && isSpace(c.text[c.pos]) {
+		c.pos++
+	}
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
+
+// enter steps into the object or array at pos.
+func (c *cursor) enter() error {
+	if c.depth >= MaxDepth {
+		return c.fail(c.pos, "nested deeper than %d", MaxDepth)
+	}
+	c.depth++
+	c.pos++
+	return nil
+}
+
+// next moves to the next element or member of the container entered last, or
+// leaves it and returns false.
+func (c *cursor) next() bool {
+	switch c.peek() {
+	case '}', ']':
+		c.pos++
+		c.depth--
+		return false
+	case ',':
+		c.pos++
+		c.space()
+	}
+	return true
+}
+
+// name reads a member name and the colon after it. The bytes are valid until
+// the text is.
+func (c *cursor) name() []byte {
+	name := c.quoted()
+	c.peek() // the colon
+	c.pos++
+	return name
+}
+
+// quoted reads the string at pos and returns it without escapes.
+func (c *cursor) quoted() []byte {
+	start, escaped := c.pos, false
+	for c.pos++; c.text[c.pos] != '"'; c.pos++ {
+		if c.text[c.pos] == '\\' {
+			escaped = true
+			c.pos++
+		}
+	}
+	c.pos++
+	if !escaped {
+		return c.text[start+1 : c.pos-1]
+	}
+	plain, _ := jsontext.AppendUnquote(nil, c.text[start:c.pos]) // valid: checked before
+	return plain
+}
+
+// lexeme reads the number or literal at pos.
+func (c *cursor) lexeme() []byte {
+	start := c.pos
+	for c.pos < len(c.text) && !isSpace(c.text[c.pos]) && !bytes.ContainsRune([]byte(",]}"), rune(c.text[c.pos])) {
+		c.pos++
+	}
+	return c.text[start:c.pos]
+}
+
+// pass moves behind the value at pos without looking into it.
+func (c *cursor) pass() {
+	for open := 0; ; {
+		switch c.peek() {
+		case '"':
+			c.quoted()
+		case '{', '[':
+			c.pos++
+			open++
+		case '}', ']':
+			c.pos++
+			open--
+		case ',', ':':
+			c.pos++
+		default:
+			c.lexeme()
+		}
+		if open == 0 {
+			return
+		}
+	}
+}
+
+// skip moves behind the value at pos, checking depth and names on the way.
+func (c *cursor) skip() error {
+	switch c.peek() {
+	case '{':
+		return c.skipObject()
+	case '[':
+		return c.skipArray()
+	case '"':
+		c.quoted()
+	default:
+		c.lexeme()
+	}
+	return nil
+}
+
+func (c *cursor) skipObject() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	var seen names
+	for c.next() {
+		start := c.pos
+		name := c.name()
+		c.push(string(name))
+		if err := c.claim(&seen, name, start); err != nil {
+			return err
+		}
+		if err := c.skip(); err != nil {
+			return err
+		}
+		c.pop()
+	}
+	return nil
+}
+
+func (c *cursor) skipArray() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	for i := int64(0); c.next(); i++ {
+		c.pushIndex(i)
+		if err := c.skip(); err != nil {
+			return err
+		}
+		c.pop()
+	}
+	return nil
+}
+
+// names is a set of member names of one object.
+type names map[string]struct{}
+
+// claim puts a name into the set; it is a deviation when it is there already.
+func (c *cursor) claim(seen *names, name []byte, pos int) error {
+	if _, twice := (*seen)[string(name)]; twice {
+		c.report(DuplicateMember, pos)
+		return nil
+	}
+	if len(*seen) == MaxMembers {
+		return fmt.Errorf("object %s has more than %d members: %w", c.pointer(), MaxMembers, ErrTooLarge)
+	}
+	if *seen == nil {
+		*seen = make(names)
+	}
+	(*seen)[string(name)] = struct{}{}
+	return nil
+}
