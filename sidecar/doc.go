@@ -10,7 +10,7 @@
 //	execute/{prompt_hash}/{session}/evidence/unplanned/{head}.evidence.json      chains without a plan
 //	execute/{prompt_hash}/{session}/evidence/nonconforming/{head}.evidence.json  chains that broke their plan
 //	execute/{prompt_hash}/{session}/evidence/run-heads/{run_id}.head             pointer: 64 hex digits, no newline
-//	execute/{prompt_hash}/{session}/evidence/run-heads/{run_id}/{head}           history: the same 64 digits
+//	execute/{prompt_hash}/{session}/evidence/run-heads/{run_id}/{head}           history: "{epoch} {stream_seq}\n" of the seal
 //	execute/{prompt_hash}/{session}/evidence/{run_id}.evidence.json              legacy, read only
 //	execute/{prompt_hash}/{session}/{64 hex}.artifact                            framed run snapshot
 //
@@ -37,11 +37,11 @@
 // heads/ only, and everything that it finds there must verify. Runs of the
 // others are found through the store, which knows chain, class and head.
 //
-// The pointer is the reference's: a later head of the same run id takes it.
-// The history keeps every head that the run id ever had; an earlier one that
-// the reference itself wrote is added before its pointer is replaced. A head
-// that is already in the history never takes the pointer back from a later one,
-// so sealing again after a crash changes nothing.
+// The pointer is the reference's and names the head that was sealed last in the
+// order of the stream, whatever the order of the writes; so sealing again after
+// a crash never turns it back. The history keeps every head that the run id ever
+// had; one that the reference wrote (position 0 0) is entered before its pointer
+// is replaced.
 //
 // Evidence format, sections 13 and 14.
 package sidecar

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/chaind/chaind/segments"
 )
@@ -99,31 +98,6 @@ func (s *Sidecars) OpenEvidence(ctx context.Context, p Place, class Class, head 
 	return r, nil
 }
 
-// RunHeads lists the heads that a run id has had here, sorted; the one that the
-// pointer names is among them. It is empty for an unknown run id.
-func (s *Sidecars) RunHeads(ctx context.Context, p Place, runID string) ([]segments.Digest, error) {
-	if err := checkRun(p, runID); err != nil {
-		return nil, fmt.Errorf("list heads: %w", err)
-	}
-	var heads []segments.Digest
-	prefix := p.history(runID)
-	err := s.blobs.List(ctx, prefix, func(name string) error {
-		if head, err := segments.ParseDigest(strings.TrimPrefix(name, prefix)); err == nil {
-			heads = append(heads, head)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list heads of run %s: %w", runID, err)
-	}
-	head, err := s.readPointer(ctx, p.pointer(runID))
-	if err == nil && !slices.Contains(heads, head) {
-		heads = append(heads, head)
-	}
-	slices.SortFunc(heads, func(a, b segments.Digest) int { return slices.Compare(a[:], b[:]) })
-	return heads, nil
-}
-
 // ReadSnapshot returns the framed run snapshot of a run id as it lies there,
 // whoever wrote it. The error wraps [ErrNotFound] when there is none.
 func (s *Sidecars) ReadSnapshot(ctx context.Context, p Place, runID string) ([]byte, error) {
@@ -135,22 +109,6 @@ func (s *Sidecars) ReadSnapshot(ctx context.Context, p Place, runID string) ([]b
 		return nil, fmt.Errorf("read snapshot of run %s: %w", runID, absent(err))
 	}
 	return b, nil
-}
-
-var errPointer = fmt.Errorf("pointer is not 64 hex digits: %w", fs.ErrNotExist)
-
-// readPointer reads a head from a pointer or history blob. Text that is no head
-// counts as a pointer that does not exist.
-func (s *Sidecars) readPointer(ctx context.Context, name string) (segments.Digest, error) {
-	b, err := read(ctx, s.blobs, name, maxPointer)
-	if err != nil {
-		return segments.Digest{}, err
-	}
-	head, err := segments.ParseDigest(strings.TrimSpace(string(b)))
-	if err != nil {
-		return segments.Digest{}, errPointer
-	}
-	return head, nil
 }
 
 func checkClass(p Place, class Class) error {

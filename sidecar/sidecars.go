@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -41,13 +43,25 @@ type Config struct {
 }
 
 // Sidecars reads and writes evidence in the layout of the package comment. It
-// is safe for concurrent use, except that the writes for one [Place] must come
-// one after the other: the order of the writes is the order in which runs take
-// their pointers.
+// is safe for concurrent use, and what writes leave behind does not depend on
+// their order.
 type Sidecars struct {
 	blobs     Blobs
 	retention time.Duration
 	now       func() time.Time
+	locks     locks
+}
+
+// locks keep the writes under one name apart: each looks at what is there and
+// then replaces it. Different names may share a lock; nobody holds two.
+type locks [256]sync.Mutex
+
+func (l *locks) lock(name string) (unlock func()) {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	m := &l[h.Sum32()%uint32(len(l))]
+	m.Lock()
+	return m.Unlock
 }
 
 const minRetention = time.Minute

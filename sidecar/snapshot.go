@@ -38,6 +38,7 @@ func (s *Sidecars) WriteSnapshot(ctx context.Context, p Place, runID string, bod
 }
 
 func (s *Sidecars) writeSnapshot(ctx context.Context, name string, blob []byte) (kept bool, err error) {
+	defer s.locks.lock(name)()
 	sum := segments.Sum(blob)
 	_, err = read(ctx, s.blobs, markers+name, maxPointer)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,6 +103,7 @@ func (s *Sidecars) expire(ctx context.Context, name string) (gone bool, err erro
 	if !ok || !isSnapshot(name) || s.now().Sub(at) < s.retention {
 		return false, nil
 	}
+	defer s.locks.lock(name)()
 	blob, err := read(ctx, s.blobs, name, MaxSnapshot)
 	if err == nil && segments.Sum(blob) == sum {
 		err = s.blobs.Remove(ctx, name)

@@ -1,0 +1,198 @@
+package sidecar
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaind/chaind/segments"
+)
+
+// Position is where in the stream of events a chain was sealed. The zero
+// Position comes before all others; it stands for heads that we did not seal.
+type Position struct {
+	Epoch     uint32 // epoch of the stream, as the store counts them
+	StreamSeq uint64 // of the seal event
+}
+
+func (p Position) compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Epoch, q.Epoch), cmp.Compare(p.StreamSeq, q.StreamSeq))
+}
+
+// RunHead is one head that a run id has had.
+type RunHead struct {
+	Head   segments.Digest
+	Sealed Position // last time that it was sealed
+}
+
+func (a RunHead) compare(b RunHead) int {
+	return cmp.Or(a.Sealed.compare(b.Sealed), slices.Compare(a.Head[:], b.Head[:]))
+}
+
+// point enters the head into the history of a run id and gives it the pointer
+// unless a head that was sealed later has it. A crash after any step, or a
+// failed one, is made good by the same call: each blob is written anew even if
+// it reads right, since it may never have reached the disk.
+func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
+	pointer, history := e.Place.pointer(runID), e.Place.history(runID)
+	defer s.locks.lock(pointer)()
+	ours := RunHead{Head: e.Head, Sealed: e.Sealed}
+	have, err := s.readEntry(ctx, history, e.Head)
+	if err == nil && have.compare(ours) > 0 {
+		ours = have
+	}
+	if err != nil && !replaceable(err) {
+		return err
+	}
+	if err := s.blobs.Put(ctx, history+e.Head.String(), entryBody(ours.Sealed)); err != nil {
+		return err
+	}
+	last, err := s.lastHead(ctx, e.Place, runID)
+	if err != nil {
+		return err
+	}
+	if last.compare(ours) < 0 {
+		last = ours
+	}
+	return s.blobs.Put(ctx, pointer, Bytes([]byte(last.Head.String())))
+}
+
+// lastHead is the head that the pointer names, or the last one of the history
+// when the pointer is missing or damaged. A head that is not in the history was
+// pointed to by the reference, which keeps none: it is entered, if its file is
+// there, before it loses the pointer.
+func (s *Sidecars) lastHead(ctx context.Context, p Place, runID string) (RunHead, error) {
+	history := p.history(runID)
+	head, err := s.readPointer(ctx, p.pointer(runID))
+	if replaceable(err) {
+		list, err := s.readHistory(ctx, history)
+		if err != nil || len(list) == 0 {
+			return RunHead{}, err
+		}
+		return slices.MaxFunc(list, RunHead.compare), nil
+	}
+	if err != nil {
+		return RunHead{}, err
+	}
+	last, err := s.readEntry(ctx, history, head)
+	if !replaceable(err) {
+		return last, err
+	}
+	r, err := s.blobs.Open(ctx, p.EvidencePath(Heads, head))
+	if replaceable(err) {
+		return RunHead{}, nil // a pointer to nothing
+	}
+	if err != nil {
+		return RunHead{}, err
+	}
+	if err := r.Close(); err != nil {
+		return RunHead{}, err
+	}
+	return RunHead{Head: head}, s.blobs.Put(ctx, history+head.String(), entryBody(Position{}))
+}
+
+// RunHeads lists the heads that a run id has had here in the order in which
+// they were last sealed; the last one is the one that the pointer names, unless
+// somebody else set the pointer. It is empty for an unknown run id.
+func (s *Sidecars) RunHeads(ctx context.Context, p Place, runID string) ([]RunHead, error) {
+	if err := checkRun(p, runID); err != nil {
+		return nil, fmt.Errorf("list heads: %w", err)
+	}
+	list, err := s.readHistory(ctx, p.history(runID))
+	if err != nil {
+		return nil, fmt.Errorf("list heads of run %s: %w", runID, err)
+	}
+	head, err := s.readPointer(ctx, p.pointer(runID))
+	if err == nil && !slices.ContainsFunc(list, func(h RunHead) bool { return h.Head == head }) {
+		list = append(list, RunHead{Head: head})
+	}
+	slices.SortFunc(list, RunHead.compare)
+	return list, nil
+}
+
+func (s *Sidecars) readHistory(ctx context.Context, history string) (list []RunHead, err error) {
+	var heads []segments.Digest
+	err = s.blobs.List(ctx, history, func(name string) error {
+		if head, err := segments.ParseDigest(strings.TrimPrefix(name, history)); err == nil {
+			heads = append(heads, head)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, head := range heads {
+		h, err := s.readEntry(ctx, history, head)
+		if err != nil && !replaceable(err) {
+			return nil, err
+		}
+		h.Head = head // a damaged entry still says that there was this head
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// pointsTo tells whether the head is in the history of the run id, and the
+// pointer names it or one that was sealed later.
+func (s *Sidecars) pointsTo(ctx context.Context, e *Evidence, runID string) (bool, error) {
+	if err := checkRun(e.Place, runID); err != nil {
+		return false, err
+	}
+	history := e.Place.history(runID)
+	head, err := s.readPointer(ctx, e.Place.pointer(runID))
+	var ours, pointed RunHead
+	if err == nil {
+		ours, err = s.readEntry(ctx, history, e.Head)
+	}
+	if err == nil {
+		pointed, err = s.readEntry(ctx, history, head)
+	}
+	if replaceable(err) {
+		return false, nil
+	}
+	return err == nil && ours.compare(pointed) <= 0, err
+}
+
+// readEntry reads the history entry of a head. Text that is no entry counts as
+// one that does not exist.
+func (s *Sidecars) readEntry(ctx context.Context, history string, head segments.Digest) (RunHead, error) {
+	b, err := read(ctx, s.blobs, history+head.String(), maxPointer)
+	if err != nil {
+		return RunHead{}, err
+	}
+	epoch, seq, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), " ")
+	e, errEpoch := strconv.ParseUint(epoch, 10, 32)
+	q, errSeq := strconv.ParseUint(seq, 10, 64)
+	if errEpoch != nil || errSeq != nil {
+		return RunHead{}, fmt.Errorf("history entry is malformed: %w", fs.ErrNotExist)
+	}
+	return RunHead{Head: head, Sealed: Position{Epoch: uint32(e), StreamSeq: q}}, nil
+}
+
+func entryBody(p Position) Body {
+	return Bytes(fmt.Appendf(nil, "%d %d\n", p.Epoch, p.StreamSeq))
+}
+
+// readPointer reads a pointer, trimmed as the reference does. Text that is no
+// head counts as a pointer that does not exist.
+func (s *Sidecars) readPointer(ctx context.Context, name string) (segments.Digest, error) {
+	b, err := read(ctx, s.blobs, name, maxPointer)
+	if err != nil {
+		return segments.Digest{}, err
+	}
+	head, err := segments.ParseDigest(strings.TrimSpace(string(b)))
+	if err != nil {
+		return segments.Digest{}, fmt.Errorf("pointer is malformed: %w", fs.ErrNotExist)
+	}
+	return head, nil
+}
+
+// replaceable tells errors of reading that writing the blob anew cures.
+func replaceable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRegular) || errors.Is(err, ErrTooLarge)
+}
