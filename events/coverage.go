@@ -27,7 +27,7 @@ type Facts struct {
 	IDs      uint64  // distinct readable event ids, accepted or rejected
 	Numbers  SeqSet  // producer_seq of accepted and rejected events with a readable id
 	Declared *uint64 // event_count last given; nil: none
-	Miscount bool    // a seal's event_count was not IDs at that seal
+	Miscount bool    // the last event_count was not IDs at its seal
 }
 
 // see counts an event with a readable id; known tells whether the id was seen
@@ -46,7 +46,7 @@ func (f *Facts) declare(count *uint64) {
 		return
 	}
 	f.Declared = count
-	f.Miscount = f.Miscount || *count != f.IDs
+	f.Miscount = *count != f.IDs
 }
 
 // Interval is a run of numbers, both ends included.
