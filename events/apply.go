@@ -11,6 +11,12 @@ import (
 // chain; the zero value when the id is unreadable or new. Apply fills in the
 // digests of e.Kind that were left out; nothing of e is kept by the state
 // except copies.
+//
+// Of the event it reads Sum, Verb, Fault, ID, Scope, AtMS (BrokerMS without
+// it), ProducerSeq, Kind, DigestStated, Phase, StepID, Reason, Preimage.Text
+// and .Artifact, Anchors, Outcome, EventCount, ProducerHead,
+// ProducerSignature, More and StreamSeq; the payload is not looked at. An
+// event whose Kind is complete may be applied again without its preimage.
 func (s *State) Apply(e *Event, known Known) Effect {
 	s.witness(e)
 	ended := s.Outcome != Open
@@ -137,7 +143,7 @@ func (s *State) link(e *Event) *segments.Segment {
 	s.Segments, s.Head = chain.Next, chain.Head
 	switch kind := e.Kind.(type) {
 	case *segments.IntentBound:
-		s.Order.place(1)
+		s.Order.place(rankIntent)
 	case *segments.CompCommitted:
 		s.Order.commit(kind.StepTopo, s.Steps)
 	case *segments.StepExecuted:
@@ -145,7 +151,7 @@ func (s *State) link(e *Event) *segments.Segment {
 		tally.Ended++
 		s.Order.step(kind.StepID, at)
 	case *segments.RunSealed:
-		s.Order.place(4)
+		s.Order.place(rankSeal)
 		s.run(kind.RunID)
 	}
 	return &segment

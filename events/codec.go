@@ -73,6 +73,15 @@ func (s *State) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
+// DecodeState is [State.UnmarshalBinary] into a fresh state.
+func DecodeState(b []byte) (*State, error) {
+	s := &State{}
+	if err := s.UnmarshalBinary(b); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // writer appends the pieces of the layout: numbers as unsigned varints, texts
 // with their length before them, flags and presence as one byte.
 type writer struct{ b []byte }
@@ -296,7 +305,11 @@ func (r *reader) tallies() []StepTally {
 }
 
 func (r *reader) order(steps int) Order {
-	o := Order{Rank: uint8(r.u32())}
+	rank := r.u32()
+	if rank > rankSeal {
+		r.fail()
+	}
+	o := Order{Rank: uint8(rank)}
 	for _, f := range [...]*bool{&o.Misplaced, &o.Planned, &o.Same, &o.Forgotten, &o.First.Broken, &o.Last.Broken} {
 		*f = r.flag()
 	}

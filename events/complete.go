@@ -48,11 +48,30 @@ func (e *Event) completeRun(kind *segments.RunSealed, scope *segments.Scope) *Fa
 		return &Fault{DigestMismatch, "preimage.artifact is no run snapshot"}
 	}
 	d, err := segments.RunDigest(scope, doc)
-	if err != nil || e.DigestStated && d != kind.RunBundleDigest {
-		return &Fault{DigestMismatch, "preimage.artifact does not give run_bundle_digest"}
+	if err != nil {
+		return &Fault{DigestMismatch, "preimage.artifact has no run bundle digest"}
 	}
-	kind.RunBundleDigest = d
-	if kind.RunID != segments.RunID(d) {
+	older, err := segments.RunDigestOlder(scope, doc)
+	if err != nil {
+		older = d
+	}
+	return e.fitRun(kind, d, older)
+}
+
+// fitRun takes the digest in either spelling of large floats: an emitter keeps
+// the run ids of the serializer that it was built with (quirk 10 of the
+// evidence format).
+func (e *Event) fitRun(kind *segments.RunSealed, d, older segments.Digest) *Fault {
+	switch {
+	case e.DigestStated && kind.RunBundleDigest != d && kind.RunBundleDigest != older:
+		return &Fault{DigestMismatch, "preimage.artifact does not give run_bundle_digest"}
+	case e.DigestStated:
+	case kind.RunID == segments.RunID(older):
+		kind.RunBundleDigest = older
+	default:
+		kind.RunBundleDigest = d
+	}
+	if kind.RunID != segments.RunID(kind.RunBundleDigest) {
 		return &Fault{RunIDMismatch, runIDDetail}
 	}
 	return nil

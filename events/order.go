@@ -11,6 +11,14 @@ const (
 	CodeScopeMissing = "scope_missing"
 )
 
+// Ranks of the four kinds, in the order in which they may come.
+const (
+	rankIntent = 1 + iota
+	rankCommit
+	rankStep
+	rankSeal
+)
+
 // Order follows a chain's segments and tells what strict verification would
 // say about their plan and order, without keeping the chain. What is kept of a
 // plan is the part that no step has used up yet.
@@ -48,7 +56,7 @@ func (p *Plan) step(id string) {
 }
 
 func (o *Order) place(rank uint8) {
-	if rank < o.Rank || rank == 1 && o.Rank == 1 {
+	if rank < o.Rank || rank == rankIntent && o.Rank == rankIntent {
 		o.Misplaced = true
 	}
 	o.Rank = max(o.Rank, rank)
@@ -57,7 +65,7 @@ func (o *Order) place(rank uint8) {
 // commit takes the topology of a comp_committed; steps are all the tallies of
 // the chain, to look up those executed before.
 func (o *Order) commit(topo []string, steps []StepTally) {
-	o.place(2)
+	o.place(rankCommit)
 	if o.Planned && o.Same && len(o.Executed) == 0 && !o.Forgotten && slices.Equal(o.First.Rest, topo) {
 		return
 	}
@@ -78,7 +86,7 @@ func (o *Order) commit(topo []string, steps []StepTally) {
 // step takes an executed step, which is steps[at]; at is negative when the
 // step's tally is not kept.
 func (o *Order) step(id string, at int) {
-	o.place(3)
+	o.place(rankStep)
 	if o.Planned {
 		o.First.step(id)
 	}

@@ -125,10 +125,15 @@ func (p *parser) checkComp(e *Event, kind *segments.CompCommitted) {
 		p.verdict.add(rankShape, "preimage.comp has no plan digest")
 		return
 	}
-	if e.DigestStated && d != kind.CompSemanticSHA256 {
+	older, err := segments.PlanDigestOlder(e.Preimage.Comp)
+	switch stated := kind.CompSemanticSHA256; {
+	case !e.DigestStated && (err != nil || kind.PlanCommitIDHex != older.String()):
+		kind.CompSemanticSHA256 = d
+	case !e.DigestStated:
+		kind.CompSemanticSHA256 = older
+	case stated != d && (err != nil || stated != older):
 		p.verdict.add(rankDigest, "preimage.comp does not give comp_semantic_sha256")
 	}
-	kind.CompSemanticSHA256 = d
 	if topo, ok := compTopo(e.Preimage.Comp); !ok || !slices.Equal(topo, kind.StepTopo) {
 		p.verdict.add(rankTopo, "step_topo is not the comp's bind.topo")
 	}
