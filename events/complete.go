@@ -2,7 +2,13 @@ package events
 
 import "github.com/chaind/chaind/segments"
 
-const runIDDetail = "run_id is not pr and the run bundle digest"
+// An emitter keeps the digests of the serializer that it was built with, which
+// spells large floats in one of two ways (quirk 10 of the evidence format):
+// both are tried, today's first.
+var (
+	runDigests  = [...]func(*segments.Scope, *segments.SealDocument) (segments.Digest, error){segments.RunDigest, segments.RunDigestOlder}
+	planDigests = [...]func([]byte) (segments.Digest, error){segments.PlanDigest, segments.PlanDigestOlder}
+)
 
 // needsScope reports whether the event's preimage can only be hashed with the
 // session's scope: the intent digest covers catalog and entry, the run digest
@@ -47,32 +53,26 @@ func (e *Event) completeRun(kind *segments.RunSealed, scope *segments.Scope) *Fa
 	if err != nil {
 		return &Fault{DigestMismatch, "preimage.artifact is no run snapshot"}
 	}
-	d, err := segments.RunDigest(scope, doc)
-	if err != nil {
-		return &Fault{DigestMismatch, "preimage.artifact has no run bundle digest"}
+	for _, digest := range runDigests {
+		d, err := digest(scope, doc)
+		if err != nil {
+			return &Fault{DigestMismatch, "preimage.artifact has no run bundle digest"}
+		}
+		named := kind.RunID == segments.RunID(d)
+		if e.DigestStated && d == kind.RunBundleDigest || !e.DigestStated && named {
+			kind.RunBundleDigest = d
+			return runIDFault(named)
+		}
 	}
-	older, err := segments.RunDigestOlder(scope, doc)
-	if err != nil {
-		older = d
+	if e.DigestStated {
+		return &Fault{DigestMismatch, "preimage.artifact does not give run_bundle_digest"}
 	}
-	return e.fitRun(kind, d, older)
+	return runIDFault(false)
 }
 
-// fitRun takes the digest in either spelling of large floats: an emitter keeps
-// the run ids of the serializer that it was built with (quirk 10 of the
-// evidence format).
-func (e *Event) fitRun(kind *segments.RunSealed, d, older segments.Digest) *Fault {
-	switch {
-	case e.DigestStated && kind.RunBundleDigest != d && kind.RunBundleDigest != older:
-		return &Fault{DigestMismatch, "preimage.artifact does not give run_bundle_digest"}
-	case e.DigestStated:
-	case kind.RunID == segments.RunID(older):
-		kind.RunBundleDigest = older
-	default:
-		kind.RunBundleDigest = d
+func runIDFault(named bool) *Fault {
+	if named {
+		return nil
 	}
-	if kind.RunID != segments.RunID(kind.RunBundleDigest) {
-		return &Fault{RunIDMismatch, runIDDetail}
-	}
-	return nil
+	return &Fault{RunIDMismatch, "run_id is not pr and the run bundle digest"}
 }

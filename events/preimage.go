@@ -119,24 +119,42 @@ func (p *parser) buildCommit(e *Event) {
 	}
 }
 
+// checkComp computes the plan digest, for a stated digest or plan id to agree
+// with, and compares the topologies.
 func (p *parser) checkComp(e *Event, kind *segments.CompCommitted) {
-	d, err := segments.PlanDigest(e.Preimage.Comp)
+	digest, err := p.planDigest(e, kind)
 	if err != nil {
 		p.verdict.add(rankShape, "preimage.comp has no plan digest")
 		return
 	}
-	older, err := segments.PlanDigestOlder(e.Preimage.Comp)
-	switch stated := kind.CompSemanticSHA256; {
-	case !e.DigestStated && (err != nil || kind.PlanCommitIDHex != older.String()):
-		kind.CompSemanticSHA256 = d
-	case !e.DigestStated:
-		kind.CompSemanticSHA256 = older
-	case stated != d && (err != nil || stated != older):
+	if e.DigestStated && digest != kind.CompSemanticSHA256 {
 		p.verdict.add(rankDigest, "preimage.comp does not give comp_semantic_sha256")
 	}
+	kind.CompSemanticSHA256 = digest
 	if topo, ok := compTopo(e.Preimage.Comp); !ok || !slices.Equal(topo, kind.StepTopo) {
 		p.verdict.add(rankTopo, "step_topo is not the comp's bind.topo")
 	}
+}
+
+// planDigest gives the comp's digest in the spelling that the event states;
+// today's when it states none or another digest.
+func (p *parser) planDigest(e *Event, kind *segments.CompCommitted) (today segments.Digest, err error) {
+	named := p.kind.seen&kPlanID != 0
+	for i, digest := range planDigests {
+		d, err := digest(e.Preimage.Comp)
+		if err != nil {
+			return segments.Digest{}, err
+		}
+		if i == 0 {
+			today = d
+		}
+		switch {
+		case e.DigestStated && d == kind.CompSemanticSHA256,
+			!e.DigestStated && (!named || kind.PlanCommitIDHex == d.String()):
+			return d, nil
+		}
+	}
+	return today, nil
 }
 
 func (p *parser) buildStep(e *Event) {
@@ -184,8 +202,8 @@ func (p *parser) buildSeal(e *Event) {
 // checkRunID compares a stated or computed digest with the run id.
 func (p *parser) checkRunID(e *Event) {
 	if kind, ok := e.Kind.(*segments.RunSealed); ok && e.DigestStated {
-		if kind.RunID != segments.RunID(kind.RunBundleDigest) {
-			p.verdict.add(rankRunID, runIDDetail)
+		if fault := runIDFault(kind.RunID == segments.RunID(kind.RunBundleDigest)); fault != nil {
+			p.verdict.add(rankRunID, fault.Detail)
 		}
 	}
 }

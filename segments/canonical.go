@@ -141,7 +141,7 @@ func AppendPreimage(dst []byte, seq uint64, prev *Digest, k Kind) []byte {
 }
 
 // Digest returns the SHA-256 of the segment's preimage. It does not allocate
-// for preimages up to 1 KiB; [Walk] and [Builder] reuse a buffer for any size.
+// for preimages up to 1 KiB.
 func (s *Segment) Digest() Digest {
 	var room [1024]byte
 	return Sum(AppendPreimage(room[:0], s.Seq, s.Prev, s.Kind))

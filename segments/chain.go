@@ -7,16 +7,13 @@ import "fmt"
 type Builder struct {
 	Next uint64  // seq of the next segment
 	Head *Digest // digest of the last segment; nil: none yet
-
-	buf []byte // preimage, reused
 }
 
 // Append makes the next segment: numbered, linked to the head, digested. The
 // segment shares k, atMS and the old head with the caller; none is written to.
 func (b *Builder) Append(k Kind, atMS *uint64) Segment {
 	s := Segment{Seq: b.Next, Prev: b.Head, Kind: k, EmittedAtMS: atMS}
-	b.buf = AppendPreimage(b.buf[:0], s.Seq, s.Prev, s.Kind)
-	head := Sum(b.buf)
+	head := s.Digest()
 	b.Next, b.Head = b.Next+1, &head
 	return s
 }
@@ -26,10 +23,9 @@ func (b *Builder) Append(k Kind, atMS *uint64) Segment {
 // grow with the chain.
 type Walk struct {
 	Count uint64  // segments that passed
-	Head  *Digest // computed digest of the last one; nil: none. Overwritten by the next Step
+	Head  *Digest // computed digest of the last one; nil: none
 
-	own *Digest // what Head points to once Step has run
-	buf []byte  // preimage, reused
+	buf []byte // preimage, reused: a Walk and its copies belong to one goroutine
 }
 
 // Step checks that s links to the segment before it and makes its digest the
@@ -45,13 +41,9 @@ func (w *Walk) Step(s *Segment) error {
 // Skip takes s as the next segment whatever its link says, so that a caller
 // who has noted the broken link can go on from here.
 func (w *Walk) Skip(s *Segment) {
-	if w.own == nil {
-		w.own = new(Digest)
-	}
 	w.buf = AppendPreimage(w.buf[:0], s.Seq, s.Prev, s.Kind)
-	*w.own = Sum(w.buf)
-	w.Head = w.own
-	w.Count++
+	head := Sum(w.buf)
+	w.Count, w.Head = w.Count+1, &head
 }
 
 func sameDigest(a, b *Digest) bool {
