@@ -1,0 +1,46 @@
+// Package sealer turns finished chains into evidence that lies beside the store:
+// it works off the store's seal jobs.
+//
+// For each job, in this order:
+//
+//  1. The evidence bundle is made from the stored segments: scope (the bound
+//     one, or what the subject says), segments, head, last anchors, and a
+//     signature of the head message when a key is configured. The bytes are a
+//     function of chain, key and nothing else.
+//  2. The very bytes are read back and checked: links, numbers, head against
+//     the store's, form, place, signature, and for a conforming chain the order
+//     of kinds and its steps against the first and the last plan. A bundle that
+//     fails is not written; the job stays and says so ([ErrContradiction]).
+//  3. Run snapshots that came with seals are written, write-once.
+//  4. The bundle is written under its class and head, then history and pointers
+//     (package sidecar).
+//  5. The job is finished in the store.
+//
+// A crash between any two steps leaves the job, which then runs again and finds
+// the same bytes: every step can be repeated. Where another bundle with the same
+// head was first (the key has changed since, say), it stands, and the job
+// records what stands there. A chain that ended without a segment has no
+// evidence bundle; its job is finished with an empty class.
+//
+// Memory does not grow with the chain: segments are read page by page, and
+// only bundles up to a limit are kept as bytes between the check and the write.
+//
+// A job that fails is tried again after a pause that doubles from [FirstPause]
+// to [LongestPause]; meanwhile other jobs go on. Nothing here is waited for by
+// the intake.
+package sealer
+
+import "time"
+
+// Limits of the room.
+const (
+	FirstPause   = 100 * time.Millisecond // after a job's first failure
+	LongestPause = time.Minute
+
+	DefaultWorkers = 16 // jobs at once; most of a job is waiting for the disk
+
+	pageJobs     = 64      // seal jobs fetched at a time
+	pageSegments = 512     // segments fetched at a time
+	maxKept      = 4 << 20 // bytes of a bundle that is not generated a second time
+	maxFailing   = 1024    // failing jobs beyond which no further ones are begun
+)

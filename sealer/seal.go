@@ -1,0 +1,144 @@
+package sealer
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/sidecar"
+	"github.com/chaind/chaind/store"
+)
+
+// seal makes and writes the evidence of a finished chain (package comment,
+// steps 1 to 4).
+func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
+	sealed := Sealed{Key: job.Key, Outcome: job.Fixed.State.Outcome}
+	if job.Fixed.State.Head == nil {
+		return sealed, nil
+	}
+	p, err := s.plan(job.Key, &job.Fixed, s.signer())
+	if err != nil {
+		return Sealed{}, err
+	}
+	d, err := s.draft(ctx, p)
+	if err != nil {
+		return Sealed{}, err
+	}
+	// A crash here leaves snapshots, which belong to the run whether or not
+	// there is evidence yet.
+	if err := s.writeSnapshots(ctx, p); err != nil {
+		return Sealed{}, err
+	}
+	written, err := s.cfg.Sidecars.Write(ctx, d.evidence(false))
+	if err != nil {
+		return Sealed{}, err
+	}
+	if written.Outcome != sidecar.Kept && written.SHA256 != d.sum {
+		return Sealed{}, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
+	}
+	// A crash here leaves everything but the end of the job; the next run of it
+	// finds the same bytes.
+	sealed.Standing, sealed.Result = written.Outcome, d.result(written)
+	if written.Outcome == sidecar.Kept {
+		s.log.Warn("another bundle with this head was first and stands", "path", written.Path, "signed", sealed.Result.Signed)
+	}
+	return sealed, nil
+}
+
+func (s *Sealer) signer() *keys.Signer {
+	if s.cfg.Signer == nil {
+		return nil
+	}
+	return s.cfg.Signer()
+}
+
+// plan is what a bundle will say, but for its segments.
+type plan struct {
+	key       events.Key
+	place     sidecar.Place
+	class     sidecar.Class
+	sealed    sidecar.Position
+	scope     segments.Scope
+	head      segments.Digest
+	count     uint64 // segments
+	anchors   segments.Anchors
+	signature *segments.Signature // nil: unsigned
+}
+
+func (s *Sealer) plan(key events.Key, fixed *store.Fixed, signer *keys.Signer) (*plan, error) {
+	conformity, _ := fixed.State.Conformity()
+	p := &plan{
+		key:     key,
+		place:   sidecar.Place{Tenant: key.Tenant, PromptHash: key.PromptHash, Session: key.Session},
+		class:   classOf(conformity),
+		sealed:  sidecar.Position{Epoch: fixed.Epoch, StreamSeq: fixed.StreamSeq},
+		scope:   fixed.State.BoundScope(),
+		head:    *fixed.State.Head,
+		count:   fixed.State.Segments,
+		anchors: fixed.State.Anchors,
+	}
+	if signer == nil {
+		return p, nil
+	}
+	signature, err := signer.Sign(segments.AppendHeadMessage(nil, &p.scope, p.head))
+	if err != nil {
+		return nil, fmt.Errorf("sign evidence: %w", err)
+	}
+	p.signature = &segments.Signature{PublicKeyHex: signer.Public().String(), SignatureHex: hex.EncodeToString(signature)}
+	return p, nil
+}
+
+func classOf(c events.Conformity) sidecar.Class {
+	switch c {
+	case events.Conforming:
+		return sidecar.Heads
+	case events.Unplanned:
+		return sidecar.Unplanned
+	}
+	return sidecar.Nonconforming
+}
+
+// writeSnapshots keeps the run snapshots that came with the chain's seals. One
+// that came late is in the addenda and nowhere else.
+func (s *Sealer) writeSnapshots(ctx context.Context, p *plan) error {
+	for next := uint64(0); ; {
+		page, err := s.cfg.Store.Preimages(p.key, next, 0)
+		if err != nil {
+			return fmt.Errorf("read preimages: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		for i := range page {
+			if err := s.writeSnapshot(ctx, p, &page[i]); err != nil {
+				return err
+			}
+		}
+		next = page[len(page)-1].Ordinal + 1
+	}
+}
+
+func (s *Sealer) writeSnapshot(ctx context.Context, p *plan, record *store.PreimageRecord) error {
+	if record.Preimage.Artifact == nil || record.Seq == nil {
+		return nil
+	}
+	page, err := s.cfg.Store.Segments(p.key, *record.Seq, 1)
+	if err != nil {
+		return fmt.Errorf("read segment: %w", err)
+	}
+	if len(page) == 0 {
+		return fmt.Errorf("%w: snapshot of segment %d, which is missing", ErrContradiction, *record.Seq)
+	}
+	run, ok := page[0].Segment.Kind.(*segments.RunSealed)
+	if !ok {
+		return fmt.Errorf("%w: snapshot of segment %d, which is no run seal", ErrContradiction, *record.Seq)
+	}
+	kept, err := s.cfg.Sidecars.WriteSnapshot(ctx, p.place, run.RunID, record.Preimage.Artifact)
+	if kept {
+		s.log.Warn("another snapshot of this run was first and stands", "run_id", run.RunID)
+	}
+	return err
+}
