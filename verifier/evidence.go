@@ -1,0 +1,133 @@
+package verifier
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/chaind/chaind/segments"
+)
+
+// Evidence verifies an evidence bundle, read as a stream. It always returns a
+// report; when ctx ends first the report says interrupted, with exit code 1.
+func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
+	if o.Mode == "" {
+		o.Mode = Strict
+	}
+	f := &facts{asked: o.asked()}
+	j := &judge{
+		o: &o, facts: f, report: &Report{Kind: KindEvidence, Mode: o.Mode},
+		errors: &f.errors, warnings: &f.warnings, notes: make(map[string]Check),
+	}
+	if o.Mode == Reference {
+		j.errors, j.warnings = &findings{}, &findings{}
+	}
+	if err := o.Validate(); err != nil {
+		j.refuse()
+		j.fail(CodeBadOptions, "%v", err)
+		return j.close("the options contradict each other")
+	}
+	in := &input{ctx: ctx, r: r}
+	env, deviations, err := segments.Read(in, j.visit(in))
+	j.report.Segments = f.walk.Count
+	if err != nil {
+		j.unread(ctx, err, deviations)
+		return j.close("the file does not decode")
+	}
+	j.env = env
+	j.describe()
+	if o.Mode == Reference {
+		j.asReference()
+		return j.close("an earlier check failed")
+	}
+	j.strictly(deviations)
+	return j.close("")
+}
+
+// input stops reading when the context ends, and counts.
+type input struct {
+	ctx context.Context
+	r   io.Reader
+	n   int64
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := in.r.Read(p)
+	in.n += int64(n)
+	return n, err
+}
+
+func (j *judge) visit(in *input) func(*segments.Segment) error {
+	return func(s *segments.Segment) error {
+		j.facts.observe(s)
+		if count := j.facts.walk.Count; count%progressEvery == 0 {
+			if j.o.Progress != nil {
+				j.o.Progress(Progress{count, in.n})
+			}
+			return in.ctx.Err()
+		}
+		return nil
+	}
+}
+
+// refuse drops what was found in a file that turned out not to be read: half
+// of a bundle supports no finding.
+func (j *judge) refuse() {
+	*j.errors, *j.warnings = findings{}, findings{}
+}
+
+func (j *judge) unread(ctx context.Context, err error, deviations []segments.Deviation) {
+	j.refuse()
+	var decode *segments.DecodeError
+	switch {
+	case errors.As(err, &decode):
+		j.undecoded(decode, deviations)
+	case errors.Is(err, segments.ErrTooLarge):
+		j.fail(CodeDecode, "%s", Escape(err.Error()))
+	case ctx.Err() != nil:
+		j.fail(CodeInterrupted, "%v", ctx.Err())
+	default:
+		j.fail(CodeUnreadable, "%s", Escape(err.Error()))
+	}
+}
+
+// undecoded tells a member that is there twice from other faults: the reader
+// reports it at the same place as a deviation.
+func (j *judge) undecoded(err *segments.DecodeError, deviations []segments.Deviation) {
+	offset := err.Offset
+	finding := Finding{Code: CodeDecode, Detail: Escape(err.Error()), Path: err.Path, Offset: &offset}
+	for _, d := range deviations {
+		if d.Code == segments.DuplicateMember && d.Offset == err.Offset && j.o.Mode == Strict {
+			finding.Code = CodeDuplicateMember
+		}
+	}
+	j.errors.add(finding)
+}
+
+// describe fills in what a decoded bundle says about itself.
+func (j *judge) describe() {
+	r := j.report
+	r.Scope, r.DeclaredHead, r.ComputedHead = &j.env.Scope, j.env.Head, j.facts.head()
+	r.Plan = clip(j.facts.lastPlan)
+	r.SealCount, r.Seals = j.facts.order.Seals, j.facts.seals
+}
+
+// close sums up. stopped says why checks after the first failed one did not
+// run; "": all ran.
+func (j *judge) close(stopped string) *Report {
+	r := j.report
+	list := strictChecks
+	if r.Mode == Reference {
+		list = referenceChecks
+	}
+	r.Checks = j.settle(list, stopped)
+	r.Errors, r.Warnings = j.errors.sorted(), j.warnings.sorted()
+	if r.Mode == Reference && r.Reference == nil {
+		r.Reference = &Outcomes{}
+	}
+	r.conclude()
+	return r
+}

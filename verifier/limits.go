@@ -1,0 +1,19 @@
+package verifier
+
+const (
+	// maxFindings is how many findings of one code a report lists; the rest
+	// is counted.
+	maxFindings = 10
+
+	// maxSeals is how many run seals a report lists; the rest is counted.
+	maxSeals = 100
+
+	// maxQuoted is how many bytes of a text from the file enter a report.
+	maxQuoted = 200
+
+	// progressEvery is the number of segments between two progress calls.
+	progressEvery = 4096
+
+	// detectBytes is how far [Detect] looks into a file.
+	detectBytes = 64 << 10
+)

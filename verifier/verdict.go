@@ -1,0 +1,73 @@
+package verifier
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Verdict is the word that sums a report up.
+type Verdict string
+
+const (
+	Pass      Verdict = "PASS"
+	Unsealed  Verdict = "UNSEALED"  // nothing failed, but no run is sealed
+	Fail      Verdict = "FAIL"      // plan, order or seal do not hold
+	Untrusted Verdict = "UNTRUSTED" // the chain holds, its signature is not one that was asked for
+	Empty     Verdict = "EMPTY"     // there is nothing to verify
+	Broken    Verdict = "BROKEN"    // unreadable, altered or badly signed
+	NotRun    Verdict = "NOT-RUN"
+)
+
+// conclude derives verdict, summary and exit code from errors and warnings, so
+// that the three cannot disagree.
+func (r *Report) conclude() {
+	r.ExitCode = ExitPass
+	for _, f := range r.Errors {
+		r.ExitCode = WorstExit(r.ExitCode, f.Code.exit())
+	}
+	if len(r.Errors) == 0 && slices.Contains(Codes(r.Warnings), CodeUnsealed) {
+		r.ExitCode = ExitDegraded
+	}
+	r.Verdict = r.word()
+	r.Summary = r.sentence()
+}
+
+func (r *Report) word() Verdict {
+	codes := Codes(r.Errors)
+	onlyTrust := !slices.ContainsFunc(codes, func(c Code) bool {
+		return c != CodeUntrustedKey && c != CodeRevokedKey && c != CodeSignatureNeeded
+	})
+	switch {
+	case r.ExitCode == ExitPass:
+		return Pass
+	case r.ExitCode == ExitDegraded:
+		return Unsealed
+	case r.ExitCode == ExitNotRun || r.ExitCode == ExitUsage:
+		return NotRun
+	case slices.Contains(codes, CodeEmptyChain):
+		return Empty
+	case onlyTrust:
+		return Untrusted
+	case r.ExitCode == ExitSemantic:
+		return Fail
+	}
+	return Broken
+}
+
+func (r *Report) sentence() string {
+	switch r.Verdict {
+	case Pass:
+		return fmt.Sprintf("%d segments, %d sealed runs, signature %s%s", r.Segments, r.SealCount, r.Signature.State, r.unchecked())
+	case Unsealed:
+		return fmt.Sprintf("%d segments hold, signature %s, but no run is sealed", r.Segments, r.Signature.State)
+	}
+	return fmt.Sprintf("%s: %s", r.Errors[0].Code, r.Errors[0].Detail)
+}
+
+// unchecked names what a passing report did not check though it could matter.
+func (r *Report) unchecked() string {
+	if slices.Contains(Codes(r.Warnings), CodeArtifactAbsent) {
+		return "; the run snapshot was not at hand and not checked"
+	}
+	return ""
+}
