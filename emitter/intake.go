@@ -1,0 +1,168 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// Appender makes events durable. Append applies the events in order and
+// returns one effect per event, in the same order, once all of them are
+// durable. After an error the same batch is given again, whether or not its
+// events had become durable: they must have no second effect. The batch and
+// its slice belong to the caller again when Append returns.
+type Appender interface {
+	Append(ctx context.Context, b *events.Batch) ([]events.Effect, error)
+}
+
+// Ledger is the store's record of how far it has read each stream. All
+// callbacks are called from one goroutine, never while an Append runs.
+type Ledger struct {
+	// Watermark returns the last applied sequence of the stream; 0: none.
+	Watermark func(events.Stream) (uint64, error)
+	// RecordLost records that from..to (both included) will never be
+	// delivered, and moves the watermark over them. It is idempotent.
+	RecordLost func(ctx context.Context, stream events.Stream, from, to uint64, why string) error
+	// BeginEpoch records that the broker lost what lies above sequence base;
+	// the watermark is base afterwards.
+	BeginEpoch func(ctx context.Context, stream events.Stream, base uint64, why string) error
+	// SumAt returns the payload digest that was applied at the sequence, when
+	// it is known. With it a broker that went back and was then written to
+	// beyond the watermark is noticed after a restart too, and the epoch
+	// begins exactly where the histories part. May be nil.
+	SumAt func(stream events.Stream, seq uint64) (segments.Digest, bool)
+}
+
+// Reasons given to [Ledger.RecordLost].
+const (
+	LostTrimmed = "trimmed" // the stream begins behind them: a limit, a purge, an expiry
+	LostDeleted = "deleted" // single messages were removed from the stream
+)
+
+// Reasons given to [Ledger.BeginEpoch].
+const (
+	EpochBehind  = "stream_behind"  // the stream's last sequence is below the watermark
+	EpochDiffers = "stream_differs" // the message at the watermark is another one
+)
+
+// IntakeConfig says what an [Intake] reads and where it goes.
+type IntakeConfig struct {
+	JS       jetstream.JetStream // required
+	Appender Appender            // required
+	Ledger   Ledger              // required; SumAt may be nil
+	Streams  StreamConfig
+
+	// Durable names the consumer. Two stores must not share one; a name with
+	// the store's id in it keeps them apart. "": DefaultDurable.
+	Durable string
+	Limits  events.Limits // of one event; zero: events.DefaultLimits
+
+	BatchEvents int           // bound of one Append; 0: DefaultBatchEvents
+	BatchBytes  int           // payload bytes, exceeded by at most one event; 0: DefaultBatchBytes
+	BatchTime   time.Duration // wait for messages known to come; 0: DefaultBatchTime, negative: none
+
+	AckWait       time.Duration // 0: DefaultAckWait
+	CheckInterval time.Duration // 0: DefaultCheckInterval
+	StopTimeout   time.Duration // 0: DefaultStopTimeout
+
+	// NoReceipts turns receipts off.
+	NoReceipts bool
+	Logger     *slog.Logger // nil: nothing is logged
+}
+
+func (c IntakeConfig) validate() error {
+	switch {
+	case c.JS == nil:
+		return errors.New("intake configuration: JS is missing")
+	case c.Appender == nil:
+		return errors.New("intake configuration: Appender is missing")
+	case c.Ledger.Watermark == nil || c.Ledger.RecordLost == nil || c.Ledger.BeginEpoch == nil:
+		return errors.New("intake configuration: Ledger is incomplete")
+	}
+	return nil
+}
+
+func (c IntakeConfig) withDefaults() IntakeConfig {
+	c.Streams = c.Streams.withDefaults()
+	c.Durable = orString(c.Durable, DefaultDurable)
+	c.BatchEvents = orNumber(c.BatchEvents, DefaultBatchEvents)
+	c.BatchBytes = orNumber(c.BatchBytes, DefaultBatchBytes)
+	c.BatchTime = orNumber(c.BatchTime, DefaultBatchTime)
+	c.AckWait = orNumber(c.AckWait, DefaultAckWait)
+	c.CheckInterval = orNumber(c.CheckInterval, DefaultCheckInterval)
+	c.StopTimeout = orNumber(c.StopTimeout, DefaultStopTimeout)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func orString(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func orNumber[N int | time.Duration](n, fallback N) N {
+	if n == 0 {
+		return fallback
+	}
+	return n
+}
+
+// Intake reads the stream of events into an [Appender]. See the package's
+// documentation for what it promises.
+type Intake struct {
+	cfg   IntakeConfig
+	stats stats
+
+	// Owned by the goroutine that runs Run.
+	last    mark   // the last message made durable
+	receipt []byte // buffer
+}
+
+// NewIntake checks the configuration; nothing starts yet.
+func NewIntake(cfg IntakeConfig) (*Intake, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Intake{cfg: cfg.withDefaults()}, nil
+}
+
+// Run reads until ctx ends; then it returns nil, after the running Append (which is
+// given StopTimeout) and its acknowledgement. What was read and not yet given
+// to the Appender comes again at the next start. Whatever goes wrong meanwhile is
+// logged, shows in [Intake.Stats], and is tried again for ever. Run must not be called twice at the same time.
+func (in *Intake) Run(ctx context.Context) error {
+	wait := time.Duration(0)
+	for sleep(ctx, wait) {
+		before := in.stats.applied.Load()
+		err := in.session(ctx)
+		in.stats.connected.Store(false)
+		if ctx.Err() != nil {
+			break
+		}
+		in.stats.failed(err)
+		wait = nextBackoff(wait)
+		if in.stats.applied.Load() > before || errors.Is(err, errReconnected) {
+			wait = minBackoff
+		}
+		in.cfg.Logger.Warn("intake session ended", "err", err, "retry", wait)
+	}
+	return nil
+}
+
+func (in *Intake) session(ctx context.Context) error {
+	s, err := in.open(ctx)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx)
+}

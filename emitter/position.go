@@ -1,0 +1,129 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// mark is the last message that this process made durable.
+type mark struct {
+	stream events.Stream
+	seq    uint64
+	sum    segments.Digest
+}
+
+// position brings the ledger up to date with the stream as it is now, and
+// returns the last applied sequence.
+func (s *session) position(ctx context.Context, state jetstream.StreamState) (uint64, error) {
+	ledger := &s.in.cfg.Ledger
+	applied, err := ledger.Watermark(s.id)
+	if err != nil {
+		return 0, fmt.Errorf("read watermark: %w", err)
+	}
+	why, err := s.parted(ctx, state, applied)
+	if err != nil {
+		return 0, err
+	}
+	if why != "" {
+		if applied, err = s.beginEpoch(ctx, state, applied, why); err != nil {
+			return 0, err
+		}
+	}
+	if state.FirstSeq <= applied+1 {
+		return applied, nil
+	}
+	lost := lostRange{from: applied + 1, to: state.FirstSeq - 1, why: LostTrimmed}
+	if err := s.recordLost(ctx, lost); err != nil {
+		return 0, err
+	}
+	return lost.to, nil
+}
+
+// parted tells whether the stream's history is another one than the applied one, and why: "" when
+// it is the same or nothing is known against it.
+func (s *session) parted(ctx context.Context, state jetstream.StreamState, applied uint64) (string, error) {
+	if applied == 0 {
+		return "", nil
+	}
+	if state.LastSeq < applied {
+		return EpochBehind, nil
+	}
+	same, known, err := s.same(ctx, applied)
+	if err != nil || !known || same {
+		return "", err
+	}
+	return EpochDiffers, nil
+}
+
+// same compares the stream's message with the one applied at the sequence.
+func (s *session) same(ctx context.Context, seq uint64) (same, known bool, err error) {
+	sum, known := s.sumAt(seq)
+	if !known {
+		return false, false, nil
+	}
+	raw, err := s.stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, false, nil // trimmed since
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("read message %d: %w", seq, err)
+	}
+	return segments.Sum(raw.Data) == sum, true, nil
+}
+
+func (s *session) sumAt(seq uint64) (segments.Digest, bool) {
+	if at := s.in.cfg.Ledger.SumAt; at != nil {
+		if sum, ok := at(s.id, seq); ok {
+			return sum, true
+		}
+	}
+	last := s.in.last
+	return last.sum, last.stream == s.id && last.seq == seq
+}
+
+// beginEpoch records that the histories part, and where.
+func (s *session) beginEpoch(ctx context.Context, state jetstream.StreamState, applied uint64, why string) (uint64, error) {
+	base, err := s.base(ctx, state, applied)
+	if err != nil {
+		return 0, err
+	}
+	ledger := &s.in.cfg.Ledger
+	if err := ledger.BeginEpoch(ctx, s.id, base, why); err != nil {
+		return 0, fmt.Errorf("begin epoch: %w", err)
+	}
+	s.in.stats.epochs.Add(1)
+	s.in.cfg.Logger.Error("the broker's stream went back", "stream", s.id.Name, "applied", applied, "last", state.LastSeq, "base", base, "why", why)
+	if applied, err = ledger.Watermark(s.id); err != nil {
+		return 0, fmt.Errorf("read watermark: %w", err)
+	}
+	return applied, nil
+}
+
+// base finds the last sequence that both histories share, by halving. Where
+// the ledger cannot tell, it is the one before the stream's first: messages
+// that are read twice are duplicates, messages that are skipped are lost.
+func (s *session) base(ctx context.Context, state jetstream.StreamState, applied uint64) (uint64, error) {
+	first := max(state.FirstSeq, 1)
+	low, high := first-1, min(state.LastSeq, applied)
+	for low < high {
+		middle := low + (high-low+1)/2
+		same, known, err := s.same(ctx, middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case !known:
+			return first - 1, nil
+		case same:
+			low = middle
+		default:
+			high = middle - 1
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,232 @@
+package emitter
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// PublisherConfig says for which chain a [Publisher] publishes.
+type PublisherConfig struct {
+	Conn *nats.Conn // required; it stays the caller's
+
+	// Scope is sent with every event. Its tenant, prompt hash and session are
+	// part of the subject. SchemaVersion 0 means segments.ScopeSchemaVersion.
+	Scope segments.Scope
+	// Chain names the transcript: 1 to 64 of [A-Za-z0-9_-]. A ULID serves.
+	Chain string
+
+	Stream        string // that must take the events; "": DefaultStream
+	MaxEventBytes int    // the daemon's limit; 0: DefaultMaxEventBytes
+
+	// SigningKey is the producer's own key: the last seal then carries a
+	// signature that does not depend on the operator of the daemon. nil: none.
+	SigningKey ed25519.PrivateKey
+
+	// SharedChain lets others write to the chain too. Without it the broker
+	// refuses an event when the chain's last message is not the one that this
+	// publisher knows, which keeps two writers from forking a chain and a
+	// retry from being stored twice.
+	SharedChain bool
+
+	PublishTimeout time.Duration    // for one acknowledgement; 0: DefaultPublishTimeout
+	ReceiptTimeout time.Duration    // before an event without receipt is sent again; 0: DefaultReceiptTimeout
+	Now            func() time.Time // stamps at_ms; nil: time.Now
+}
+
+// Key is the chain's identity.
+func (c PublisherConfig) Key() events.Key {
+	return events.Key{Tenant: c.Scope.TenantID, PromptHash: c.Scope.PromptHash, Session: c.Scope.ExecuteSessionID, Chain: c.Chain}
+}
+
+func (c PublisherConfig) withDefaults() PublisherConfig {
+	if c.Scope.SchemaVersion == 0 {
+		c.Scope.SchemaVersion = segments.ScopeSchemaVersion
+	}
+	c.Stream = orString(c.Stream, DefaultStream)
+	c.MaxEventBytes = orNumber(c.MaxEventBytes, DefaultMaxEventBytes)
+	c.PublishTimeout = orNumber(c.PublishTimeout, DefaultPublishTimeout)
+	c.ReceiptTimeout = orNumber(c.ReceiptTimeout, DefaultReceiptTimeout)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c PublisherConfig) validate() error {
+	if c.Conn == nil {
+		return errors.New("publisher configuration: Conn is missing")
+	}
+	if err := c.Key().Validate(); err != nil {
+		return fmt.Errorf("publisher configuration: %w", err)
+	}
+	if n := len(c.SigningKey); n != 0 && n != ed25519.PrivateKeySize {
+		return fmt.Errorf("publisher configuration: signing key of %d bytes", n)
+	}
+	return nil
+}
+
+// Publisher publishes the events of one chain, one at a time. A call returns
+// when the broker has stored the event (which may precede its fsync); [Publisher.Wait]
+// when the daemon has made it durable. Calls may come from several goroutines; they take turns.
+type Publisher struct {
+	cfg  PublisherConfig
+	key  events.Key
+	js   jetstream.JetStream
+	sub  *nats.Subscription
+	turn chan struct{} // capacity 1: holding the token is the right to send
+
+	// Owned by the holder of the turn.
+	line    *outgoing // sent, and not known to be stored; nil: none
+	last    *outgoing // stored last; nil: none
+	lastSeq uint64    // stream sequence of the chain's last message; 0: none
+	next    uint64    // producer_seq of the next event
+	broken  error     // set once the chain belongs to somebody else, or Close was called
+	ended   bool      // the last seal has been sent
+
+	mu sync.Mutex
+	// Guarded by mu, held for memory operations only.
+	builder     segments.Builder
+	headUnknown bool          // Resume could not read the chain from its start
+	unconfirmed []*outgoing   // in the order of sending
+	refused     []error       // *RejectedError of events not yet told to the caller
+	news        chan struct{} // closed and replaced when a receipt came
+	sealed      *Receipt      // the chain's evidence has been written
+}
+
+// outgoing is one event on its way.
+type outgoing struct {
+	subject string
+	payload []byte
+	sum     segments.Digest
+	id      string
+	seq     uint64        // producer_seq
+	kind    segments.Kind // nil: no segment
+	final   bool          // the last seal
+
+	streamSeq uint64           // once stored
+	before    segments.Builder // chain before the event
+	head      *segments.Digest // chain after it, as we computed it
+	receipt   *Receipt         // nil: none yet
+	answer    EventReceipt     // this event's part of the receipt
+}
+
+// Sent says that the broker has stored an event.
+type Sent struct {
+	EventID     string
+	ProducerSeq uint64
+	StreamSeq   uint64
+	Sum         segments.Digest // SHA-256 of the payload
+}
+
+// Begin starts a chain. The first event fails with [ErrExists] when the chain has events already.
+func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(cfg.Conn)
+	if err != nil {
+		return nil, fmt.Errorf("begin chain: %w", err)
+	}
+	p := &Publisher{
+		cfg: cfg.withDefaults(), key: cfg.Key(), js: js,
+		turn: make(chan struct{}, 1), news: make(chan struct{}),
+	}
+	p.turn <- struct{}{}
+	p.sub, err = cfg.Conn.Subscribe(p.key.ReceiptSubject(), p.receive)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to receipts: %w", err)
+	}
+	// The broker must know the subscription before the first event, or its receipt is lost.
+	if err := cfg.Conn.FlushWithContext(ctx); err != nil {
+		_ = p.sub.Unsubscribe()
+		return nil, fmt.Errorf("subscribe to receipts: %w", err)
+	}
+	return p, nil
+}
+
+// Key is the chain's identity.
+func (p *Publisher) Key() events.Key { return p.key }
+
+// Head is the chain's head as the publisher computed it over the events it
+// sent and has not seen rejected; nil: no segment yet. After a Resume that
+// could not read the chain's beginning it is unknown (false), and the last
+// seal carries no producer_head.
+func (p *Publisher) Head() (*segments.Digest, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cloneDigest(p.builder.Head), !p.headUnknown
+}
+
+// Close ends the publisher, not the chain. It returns ErrUnsent when the last
+// event was sent and it is not known whether it was stored. It is idempotent.
+func (p *Publisher) Close() error {
+	<-p.turn
+	defer func() { p.turn <- struct{}{} }()
+	if errors.Is(p.broken, ErrClosed) {
+		return nil
+	}
+	p.broken = ErrClosed
+	p.wake()
+	if err := p.sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+		return fmt.Errorf("close publisher: %w", err)
+	}
+	if p.line != nil {
+		return fmt.Errorf("close publisher: event %s: %w", p.line.id, ErrUnsent)
+	}
+	return nil
+}
+
+// take waits for the turn. The caller gives it back with p.give.
+func (p *Publisher) take(ctx context.Context) error {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the turn: %w", ctx.Err())
+	}
+	if p.broken != nil {
+		p.give()
+		return p.broken
+	}
+	return nil
+}
+
+func (p *Publisher) give() { p.turn <- struct{}{} }
+
+func cloneDigest(d *segments.Digest) *segments.Digest {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	return &c
+}
+
+// appendTo appends kind to a copy of b and returns the copy.
+func appendTo(b segments.Builder, kind segments.Kind) segments.Builder {
+	b.Head = cloneDigest(b.Head)
+	if kind != nil {
+		b.Append(kind, nil)
+	}
+	return b
+}
+
+// track remembers a stored event until its receipt comes. The oldest is
+// forgotten when too many wait: Wait needs the last one only.
+func (p *Publisher) track(o *outgoing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.unconfirmed) >= maxUnconfirmed {
+		p.unconfirmed = slices.Delete(p.unconfirmed, 0, 1)
+	}
+	p.unconfirmed = append(p.unconfirmed, o)
+}

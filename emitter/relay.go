@@ -1,0 +1,74 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Relay publishes messages whose bytes somebody else made, unchanged, one at a
+// time and so in order. It checks nothing but the broker's acknowledgement;
+// what the messages are worth is the intake's business.
+type Relay struct {
+	js     jetstream.JetStream
+	stream string
+}
+
+// NewRelay publishes to the stream; "" is [DefaultStream]. The connection stays
+// the caller's.
+func NewRelay(conn *nats.Conn, stream string) (*Relay, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("make relay: %w", err)
+	}
+	return &Relay{js: js, stream: orString(stream, DefaultStream)}, nil
+}
+
+// Publish sends one message and waits for the acknowledgement of the stream.
+// It returns the message's stream sequence, and whether the broker says that it
+// dropped the message as a repeat of that one (by Nats-Msg-Id). Errors:
+// [ErrNoStream] and [ErrWrongStream], or what the broker said.
+func (r *Relay) Publish(ctx context.Context, subject string, header map[string]string, payload []byte) (seq uint64, duplicate bool, err error) {
+	msg := nats.NewMsg(subject)
+	msg.Data = payload
+	for name, value := range header {
+		msg.Header.Set(name, value)
+	}
+	ack, err := r.js.PublishMsg(ctx, msg)
+	if err != nil {
+		return 0, false, fmt.Errorf("publish on %s: %w", subject, relayed(err))
+	}
+	if ack.Stream != r.stream {
+		return 0, false, fmt.Errorf("publish on %s: stream %s answered: %w", subject, ack.Stream, ErrWrongStream)
+	}
+	return ack.Sequence, ack.Duplicate, nil
+}
+
+// Receipts calls visit, from one goroutine, for every receipt on the subject
+// (a chain's, or events.ReceiptRoot+".>" for all), until the returned function
+// is called. The broker knows the subscription when Receipts returns.
+func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*Receipt)) (stop func() error, err error) {
+	sub, err := conn.Subscribe(subject, func(m *nats.Msg) {
+		if r, err := ParseReceipt(m.Data); err == nil {
+			visit(r)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to receipts: %w", err)
+	}
+	if err := conn.FlushWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("subscribe to receipts: %w", err)
+	}
+	return sub.Unsubscribe, nil
+}
+
+// relayed replaces the client's two ways to say that nobody listened.
+func relayed(err error) error {
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		return ErrNoStream
+	}
+	return err
+}

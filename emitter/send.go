@@ -1,0 +1,248 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// publish gives the draft its number and sends it. What is still in line from
+// an earlier call goes first.
+func (p *Publisher) publish(ctx context.Context, d *draft) (Sent, error) {
+	if err := p.take(ctx); err != nil {
+		return Sent{}, err
+	}
+	defer p.give()
+	if p.line != nil {
+		if err := p.deliver(ctx); err != nil {
+			return Sent{}, err
+		}
+	}
+	if p.ended {
+		return Sent{}, ErrEnded
+	}
+	o, err := p.prepare(d)
+	if err != nil {
+		return Sent{}, err
+	}
+	p.line = o
+	if err := p.deliver(ctx); err != nil {
+		return Sent{}, err
+	}
+	return o.sent(), nil
+}
+
+func (o *outgoing) sent() Sent {
+	return Sent{EventID: o.id, ProducerSeq: o.seq, StreamSeq: o.streamSeq, Sum: o.sum}
+}
+
+// prepare writes the event and checks it the way the daemon will. Nothing of
+// the publisher changes before the event is stored.
+func (p *Publisher) prepare(d *draft) (*outgoing, error) {
+	p.mu.Lock()
+	before, headUnknown := p.builder, p.headUnknown
+	p.mu.Unlock()
+	after := appendTo(before, d.kind)
+	o := &outgoing{
+		subject: p.key.Subject(d.verb), seq: p.next, kind: d.kind, final: d.final,
+		before: before, head: after.Head,
+	}
+	var end *closing
+	if d.final {
+		end = p.closing(after.Head, headUnknown)
+	}
+	o.id, o.payload = d.encode(&p.cfg.Scope, p.next, uint64(max(0, p.cfg.Now().UnixMilli())), end)
+	o.sum = segments.Sum(o.payload)
+	if limit := p.sizeLimit(); len(o.payload) > limit {
+		return nil, &TooLargeError{Size: len(o.payload), Limit: limit}
+	}
+	e := events.Decode(events.Message{Subject: o.subject, Payload: o.payload}, events.Limits{MaxBytes: p.cfg.MaxEventBytes})
+	if e.Fault != nil {
+		return nil, &InvalidError{Fault: *e.Fault}
+	}
+	return o, nil
+}
+
+func (p *Publisher) closing(head *segments.Digest, unknown bool) *closing {
+	c := &closing{count: p.next + 1}
+	if unknown || head == nil {
+		return c
+	}
+	c.head = head
+	if p.cfg.SigningKey != nil {
+		c.signature = segments.Sign(p.cfg.SigningKey, &p.cfg.Scope, *head)
+	}
+	return c
+}
+
+// sizeLimit is the smaller of the daemon's limit and what the broker takes
+// beside the headers that a publish carries.
+func (p *Publisher) sizeLimit() int {
+	limit := p.cfg.MaxEventBytes
+	if broker := p.cfg.Conn.MaxPayload(); broker > 0 && int(broker)-publishHeadroom < limit {
+		limit = int(broker) - publishHeadroom
+	}
+	return limit
+}
+
+// deliver sends the event in line until the broker has stored it. Every
+// attempt sends the same bytes.
+func (p *Publisher) deliver(ctx context.Context) error {
+	var last error
+	silent := 0
+	for wait := time.Duration(0); ; wait = nextBackoff(wait) {
+		if !sleep(ctx, wait) {
+			return p.unanswered(ctx, last)
+		}
+		ack, err := p.attempt(ctx)
+		if err == nil {
+			return p.stored(ack)
+		}
+		again, err := p.sort(ctx, err)
+		if !again {
+			return err
+		}
+		last = err
+		if errors.Is(err, ErrNoStream) {
+			if silent++; silent >= noStreamAttempts {
+				return err
+			}
+		}
+		if p.line == nil { // an earlier attempt had been stored
+			return nil
+		}
+	}
+}
+
+func (p *Publisher) attempt(ctx context.Context) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.PublishTimeout)
+	defer cancel()
+	opts := []jetstream.PublishOpt{jetstream.WithExpectStream(p.cfg.Stream), jetstream.WithRetryAttempts(0)}
+	if !p.cfg.SharedChain {
+		opts = append(opts, jetstream.WithExpectLastSequenceForSubject(p.lastSeq, p.key.Subject("*")))
+	}
+	return p.js.PublishMsg(ctx, &nats.Msg{Subject: p.line.subject, Data: p.line.payload}, opts...)
+}
+
+// stored records the acknowledgement of the event in line.
+func (p *Publisher) stored(ack *jetstream.PubAck) error {
+	if ack.Stream != p.cfg.Stream {
+		p.line = nil
+		return fmt.Errorf("publish event: %w: %q", ErrWrongStream, ack.Stream)
+	}
+	p.settle(ack.Sequence)
+	return nil
+}
+
+// settle takes the event out of the line: the stream holds it at seq.
+func (p *Publisher) settle(seq uint64) {
+	o := p.line
+	p.line, p.lastSeq = nil, seq
+	repeat := o.streamSeq != 0 // Wait sent it again
+	o.streamSeq = seq
+	if repeat {
+		return
+	}
+	p.next, p.last, p.ended = o.seq+1, o, p.ended || o.final
+	p.mu.Lock()
+	p.builder = appendTo(o.before, o.kind)
+	p.mu.Unlock()
+	p.track(o)
+}
+
+// sort decides what a failed attempt means: try again or not, and what to say.
+// An event that is certainly not stored and never will be leaves the line.
+func (p *Publisher) sort(ctx context.Context, err error) (again bool, _ error) {
+	var api *jetstream.APIError
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+		size := len(p.line.payload)
+		p.line = nil
+		return false, &TooLargeError{Size: size, Limit: p.sizeLimit()}
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return false, fmt.Errorf("publish event: %w", ErrClosed)
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return true, fmt.Errorf("publish event: %w", ErrNoStream)
+	case errors.As(err, &api) && isWrongLast(api.ErrorCode):
+		return p.resolve(ctx)
+	case errors.As(err, &api) && api.ErrorCode == codeStreamNotMatch:
+		p.line = nil
+		return false, fmt.Errorf("publish event: %w", ErrWrongStream)
+	case errors.As(err, &api):
+		return true, &RefusedError{Code: int(api.ErrorCode), Description: api.Description}
+	case p.denied():
+		return false, fmt.Errorf("publish event to %s: %w", p.line.subject, ErrDenied)
+	}
+	return true, err
+}
+
+// codeStreamNotMatch: the expected stream is not the one that takes the subject.
+const codeStreamNotMatch jetstream.ErrorCode = 10060
+
+func isWrongLast(code jetstream.ErrorCode) bool {
+	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// denied reports whether the broker refused our subject: it answers a denied
+// publish with nothing, and says so on the connection alone.
+func (p *Publisher) denied() bool {
+	err := p.cfg.Conn.LastError()
+	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), p.line.subject)
+}
+
+// resolve finds out why the chain's last message is not the one we know: an
+// attempt of ours whose answer got lost, a trimmed stream, or another writer.
+func (p *Publisher) resolve(ctx context.Context) (again bool, _ error) {
+	last, err := p.lastMessage(ctx)
+	switch {
+	case err != nil:
+		return ctx.Err() == nil, fmt.Errorf("look at the chain's last message: %w", err)
+	case last == nil && p.lastSeq != 0:
+		p.lastSeq = 0 // everything of the chain has been trimmed
+		return true, nil
+	case last == nil:
+		return true, errors.New("the broker is not sure of the chain's last message")
+	case last.subject == p.line.subject && last.sum == p.line.sum:
+		p.settle(last.seq)
+		return true, nil
+	case p.last == nil && p.next == 0:
+		p.line = nil
+		return false, fmt.Errorf("begin chain: %w", ErrExists)
+	}
+	p.broken = fmt.Errorf("publish event: %w: message %d is not ours", ErrOtherWriter, last.seq)
+	p.line = nil
+	return false, p.broken
+}
+
+func (p *Publisher) unanswered(ctx context.Context, last error) error {
+	var refused *RefusedError
+	if errors.As(last, &refused) || errors.Is(last, ErrNoStream) {
+		return last
+	}
+	return &TimeoutError{EventID: p.line.id, For: "acknowledgement", Cause: context.Cause(ctx)}
+}
+
+// sleep waits and reports whether ctx lasted.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func nextBackoff(d time.Duration) time.Duration { return min(max(2*d, minBackoff), maxBackoff) }

@@ -1,0 +1,276 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+)
+
+// Why a session ends although nobody stopped it. The next one starts from the
+// watermark, having compared the stream with it.
+var (
+	errReconnected = errors.New("the connection was lost and is back")
+	errChanged     = errors.New("the stream is another one, or went back")
+	errStalled     = errors.New("the stream holds messages that are not delivered")
+)
+
+const (
+	pullExpiry    = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+)
+
+// session reads one unbroken run of the stream. Three goroutines share it: the
+// subscription's (receive: decodes and keeps the order), the caller's (commit)
+// and the watcher's. One batch is gathered while the one before is committed.
+type session struct {
+	in       *Intake
+	stream   jetstream.Stream
+	id       events.Stream
+	consumer jetstream.Consumer
+	hand     *handoff
+	fail     context.CancelCauseFunc
+
+	decoder *events.Decoder // owned by receive
+	next    uint64          // owned by receive: the only sequence it accepts
+
+	received atomic.Uint64 // last sequence accepted
+}
+
+// open compares the stream with the ledger and makes the consumer anew, right
+// behind what is durable: a consumer's own idea of what was acknowledged, and
+// messages that it once delivered to somebody who died, play no part.
+func (in *Intake) open(ctx context.Context) (*session, error) {
+	cfg := &in.cfg
+	found, err := EnsureStreams(ctx, cfg.JS, cfg.Streams)
+	if err != nil {
+		return nil, err
+	}
+	in.stats.warned(found.Warnings)
+	stream, err := cfg.JS.Stream(ctx, cfg.Streams.Evidence)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", cfg.Streams.Evidence, err)
+	}
+	info := stream.CachedInfo()
+	s := &session{in: in, stream: stream, id: identity(info), hand: newHandoff(cfg),
+		decoder: events.NewDecoder(cfg.Limits)}
+	in.stats.looked(s.id, info.State.LastSeq)
+	applied, err := s.position(ctx, info.State)
+	if err != nil {
+		return nil, err
+	}
+	in.stats.applied.Store(applied)
+	s.next = applied + 1
+	s.received.Store(applied)
+	if info.State.LastSeq > applied {
+		// Read directly, so that every session gets past one message even if
+		// the client library takes it for something else (an empty message
+		// with a status header looks like a word from the broker).
+		if err := s.fill(ctx, s.next+1); err != nil {
+			return nil, err
+		}
+	}
+	s.consumer, err = s.recreate(ctx)
+	return s, err
+}
+
+func (s *session) recreate(ctx context.Context) (jetstream.Consumer, error) {
+	cfg := &s.in.cfg
+	err := s.stream.DeleteConsumer(ctx, cfg.Durable)
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("replace consumer %s: %w", cfg.Durable, err)
+	}
+	consumer, err := s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable:       cfg.Durable,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:   s.next,
+		AckPolicy:     jetstream.AckAllPolicy,
+		AckWait:       cfg.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: maxAckPending,
+		ReplayPolicy:  jetstream.ReplayInstantPolicy,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create consumer %s: %w", cfg.Durable, err)
+	}
+	return consumer, nil
+}
+
+// run reads until ctx ends or the session fails, and returns why. It waits for
+// everything that it started.
+func (s *session) run(ctx context.Context) error {
+	live, fail := context.WithCancelCause(ctx)
+	s.fail = fail
+	defer fail(nil)
+	defer context.AfterFunc(live, s.hand.close)()
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watch(live) })
+	defer watcher.Wait()
+	defer fail(nil) // before the watcher is waited for
+
+	cfg := &s.in.cfg
+	consuming, err := s.consumer.Consume(func(m jetstream.Msg) { s.receive(live, m) },
+		jetstream.PullMaxMessagesWithBytesLimit(2*cfg.BatchEvents, max(cfg.BatchBytes, cfg.Streams.MaxEventBytes+2*streamHeadroom)),
+		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { s.trouble(err) }))
+	if err != nil {
+		return fmt.Errorf("read consumer %s: %w", cfg.Durable, err)
+	}
+	s.in.stats.sessions.Add(1)
+	s.in.stats.connected.Store(true)
+	s.commit(ctx, live)
+	consuming.Stop()
+	<-consuming.Closed()
+	if conn := cfg.JS.Conn(); conn.IsConnected() {
+		_ = conn.FlushTimeout(time.Second) // the last acknowledgement; a lost one costs nothing
+	}
+	return context.Cause(live)
+}
+
+// trouble sorts what the client library reports: a new leader is found by the
+// next pull request, everything else is looked at by a new session.
+func (s *session) trouble(err error) {
+	if errors.Is(err, jetstream.ErrConsumerLeadershipChanged) || errors.Is(err, jetstream.ErrServerShutdown) {
+		s.in.cfg.Logger.Info("broker moves", "err", err)
+		return
+	}
+	s.fail(fmt.Errorf("read consumer %s: %w", s.in.cfg.Durable, err))
+}
+
+// receive takes one delivery. It blocks while a full batch waits for the
+// Appender, and so stops the pulling.
+func (s *session) receive(ctx context.Context, m jetstream.Msg) {
+	meta, err := m.Metadata()
+	if err != nil {
+		s.fail(fmt.Errorf("read message: %w", err))
+		return
+	}
+	seq := meta.Sequence.Stream
+	if seq < s.next {
+		s.in.stats.redelivered.Add(1)
+		if seq <= s.in.stats.applied.Load() {
+			_ = m.Ack() // durable; the first acknowledgement got lost or came late
+		}
+		return
+	}
+	for s.next < seq {
+		if err := s.fill(ctx, seq); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	s.in.stats.last.Store(seq + meta.NumPending)
+	s.accept(events.Message{
+		Subject: m.Subject(), Payload: m.Data(), StreamSeq: seq,
+		BrokerMS: unixMS(meta.Timestamp),
+	}, m, meta.NumPending > 0)
+}
+
+// accept hands over the message with the next sequence. It reports whether the session goes on.
+func (s *session) accept(m events.Message, ack jetstream.Msg, more bool) bool {
+	if !s.hand.put(s.decoder.Decode(m), ack, more) {
+		return false
+	}
+	s.next = m.StreamSeq + 1
+	s.received.Store(m.StreamSeq)
+	s.in.stats.fetched.Add(1)
+	return true
+}
+
+// fill gets past the next sequence below upTo that was not delivered: the
+// message is read directly from the stream if it is there, and what lies
+// before it, or before upTo, is lost.
+func (s *session) fill(ctx context.Context, upTo uint64) error {
+	raw, err := s.stream.GetMsg(ctx, s.next, jetstream.WithGetMsgSubject(">"))
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fmt.Errorf("read message %d: %w", s.next, err)
+	}
+	there := err == nil && raw.Sequence < upTo
+	if there {
+		upTo = raw.Sequence
+	}
+	if upTo > s.next {
+		if !s.hand.lose(lostRange{from: s.next, to: upTo - 1, why: s.lostWhy(ctx, upTo)}) {
+			return context.Cause(ctx)
+		}
+		s.next = upTo
+		s.received.Store(upTo - 1)
+	}
+	if there && !s.accept(events.Message{Subject: raw.Subject, Payload: raw.Data, StreamSeq: raw.Sequence, BrokerMS: unixMS(raw.Time)}, nil, true) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (s *session) lostWhy(ctx context.Context, upTo uint64) string {
+	if info, err := s.stream.Info(ctx); err == nil && info.State.FirstSeq < upTo {
+		return LostDeleted
+	}
+	return LostTrimmed
+}
+
+func unixMS(t time.Time) uint64 {
+	return uint64(max(0, min(t.UnixMilli(), math.MaxInt64)))
+}
+
+// watch looks at the stream from time to time and after every reconnect: a
+// purge, a loss or a new stream shows nowhere else while nothing is published.
+func (s *session) watch(ctx context.Context) {
+	conn := s.in.cfg.JS.Conn()
+	status := conn.StatusChanged(nats.CONNECTED, nats.RECONNECTING)
+	defer conn.RemoveStatusListener(status)
+	ticker := time.NewTicker(s.in.cfg.CheckInterval)
+	defer ticker.Stop()
+	idle := uint64(math.MaxUint64) // last sequence accepted at a look that found nothing in hand
+	for lost := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-status:
+			if now == nats.CONNECTED && lost {
+				s.fail(errReconnected)
+				return
+			}
+			lost = lost || now == nats.RECONNECTING
+			s.in.stats.connected.Store(now == nats.CONNECTED)
+		case <-ticker.C:
+			idle = s.inspect(ctx, idle)
+		}
+	}
+}
+
+// inspect looks at the stream once. idle is what the last look returned: a
+// message that is still not delivered then is one that will not be.
+func (s *session) inspect(ctx context.Context, idle uint64) uint64 {
+	info, err := s.stream.Info(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		s.fail(fmt.Errorf("look at stream: %w", err))
+		return idle
+	case err != nil:
+		s.in.stats.failed(fmt.Errorf("look at stream: %w", err))
+		return idle
+	}
+	received := s.received.Load()
+	if identity(info) != s.id || info.State.LastSeq < received {
+		s.fail(errChanged)
+		return idle
+	}
+	s.in.stats.looked(s.id, info.State.LastSeq)
+	behind := info.State.LastSeq > received || info.State.FirstSeq > received+1
+	if !behind || !s.hand.empty() {
+		return math.MaxUint64
+	}
+	if received == idle {
+		s.fail(errStalled)
+	}
+	return received
+}

@@ -1,0 +1,168 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+)
+
+// StreamConfig says which streams the daemon expects. The zero value is complete.
+type StreamConfig struct {
+	Evidence      string // stream of events; "": DefaultStream
+	Rejected      string // stream of rejected events; "": DefaultRejectedStream
+	Replicas      int    // 1 to 5; 0: 1
+	MaxEventBytes int    // payload limit of one event; 0: DefaultMaxEventBytes
+}
+
+func (c StreamConfig) withDefaults() StreamConfig {
+	if c.Evidence == "" {
+		c.Evidence = DefaultStream
+	}
+	if c.Rejected == "" {
+		c.Rejected = DefaultRejectedStream
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.MaxEventBytes <= 0 {
+		c.MaxEventBytes = DefaultMaxEventBytes
+	}
+	return c
+}
+
+// Weakness names a stream setting under which evidence can vanish or be refused.
+type Weakness string
+
+const (
+	WeakMemory    Weakness = "memory_storage" // a restart of the broker loses everything
+	WeakDiscard   Weakness = "discard_old"    // a full stream drops its oldest messages
+	WeakMaxAge    Weakness = "max_age"        // messages expire
+	WeakMaxMsgs   Weakness = "max_msgs"       // a count limit
+	WeakMaxBytes  Weakness = "max_bytes"      // a size limit
+	WeakPerChain  Weakness = "max_msgs_per_subject"
+	WeakReplicas  Weakness = "replicas"      // fewer than asked for
+	WeakRetention Weakness = "retention"     // messages vanish when acknowledged or unwanted
+	WeakSubjects  Weakness = "subjects"      // the stream does not take all of its subjects
+	WeakSize      Weakness = "max_msg_size"  // events within the limit are refused
+	WeakNoAck     Weakness = "no_ack"        // publishers get no acknowledgement
+	WeakRollup    Weakness = "allow_rollup"  // a message can remove the ones before it
+	WeakTTL       Weakness = "allow_msg_ttl" // a publisher can make its own message expire
+)
+
+// Warning is one weakening setting of one stream.
+type Warning struct {
+	Stream   string
+	Weakness Weakness
+	Detail   string // the setting as found, and as wanted where that helps
+}
+
+func (w Warning) String() string {
+	return w.Stream + ": " + string(w.Weakness) + ": " + w.Detail
+}
+
+// Streams is what [EnsureStreams] found or made.
+type Streams struct {
+	Evidence events.Stream // identity of the stream of events
+	Rejected events.Stream
+	Created  []string  // names of the streams that were missing
+	Warnings []Warning // never empty when a setting weakens the evidence
+}
+
+// EnsureStreams creates the streams that are missing: file storage, limits
+// retention, discard new, no limit of age, count or size. Existing streams are
+// left as they are, whatever cfg says; what weakens them is in the warnings.
+// It fails when the broker does not answer, has no JetStream, or refuses.
+func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg StreamConfig) (*Streams, error) {
+	cfg = cfg.withDefaults()
+	found := &Streams{}
+	for _, want := range []jetstream.StreamConfig{
+		cfg.stream(cfg.Evidence, events.SubjectRoot),
+		cfg.stream(cfg.Rejected, events.RejectedRoot),
+	} {
+		info, created, err := ensureStream(ctx, js, want)
+		if err != nil {
+			return nil, fmt.Errorf("ensure stream %s: %w", want.Name, err)
+		}
+		if created {
+			found.Created = append(found.Created, want.Name)
+		}
+		found.Warnings = append(found.Warnings, weaknesses(info.Config, want)...)
+		if want.Name == cfg.Evidence {
+			found.Evidence = identity(info)
+		} else {
+			found.Rejected = identity(info)
+		}
+	}
+	return found, nil
+}
+
+func (c StreamConfig) stream(name, root string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:       name,
+		Subjects:   []string{root + ".>"},
+		Retention:  jetstream.LimitsPolicy,
+		Storage:    jetstream.FileStorage,
+		Discard:    jetstream.DiscardNew,
+		Replicas:   c.Replicas,
+		MaxMsgSize: int32(c.MaxEventBytes + streamHeadroom),
+	}
+}
+
+// ensureStream reads the stream or creates it. Of two daemons that find it
+// missing at once, the second reads what the first made.
+func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) (*jetstream.StreamInfo, bool, error) {
+	stream, err := js.Stream(ctx, want.Name)
+	if err == nil {
+		return stream.CachedInfo(), false, nil
+	}
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, false, err
+	}
+	stream, err = js.CreateStream(ctx, want)
+	if err == nil {
+		return stream.CachedInfo(), true, nil
+	}
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil, false, err
+	}
+	if stream, err = js.Stream(ctx, want.Name); err != nil {
+		return nil, false, err
+	}
+	return stream.CachedInfo(), false, nil
+}
+
+func identity(info *jetstream.StreamInfo) events.Stream {
+	return events.Stream{Name: info.Config.Name, CreatedNS: info.Created.UnixNano()}
+}
+
+// weaknesses lists what makes the stream as found weaker than wanted.
+func weaknesses(got, want jetstream.StreamConfig) []Warning {
+	var found []Warning
+	warn := func(weak bool, w Weakness, detail string) {
+		if weak {
+			found = append(found, Warning{Stream: got.Name, Weakness: w, Detail: detail})
+		}
+	}
+	warn(got.Storage != jetstream.FileStorage, WeakMemory, got.Storage.String())
+	warn(got.Discard != jetstream.DiscardNew, WeakDiscard, got.Discard.String())
+	warn(got.MaxAge > 0, WeakMaxAge, got.MaxAge.String())
+	warn(got.MaxMsgs > 0, WeakMaxMsgs, strconv.FormatInt(got.MaxMsgs, 10))
+	warn(got.MaxBytes > 0, WeakMaxBytes, strconv.FormatInt(got.MaxBytes, 10))
+	warn(got.MaxMsgsPerSubject > 0, WeakPerChain, strconv.FormatInt(got.MaxMsgsPerSubject, 10))
+	warn(got.Replicas < want.Replicas, WeakReplicas, fmt.Sprintf("%d of %d", got.Replicas, want.Replicas))
+	warn(got.Retention != jetstream.LimitsPolicy, WeakRetention, got.Retention.String())
+	warn(!slices.Contains(got.Subjects, want.Subjects[0]), WeakSubjects,
+		fmt.Sprintf("%q, not %q", got.Subjects, want.Subjects))
+	warn(got.MaxMsgSize > 0 && got.MaxMsgSize < want.MaxMsgSize, WeakSize,
+		fmt.Sprintf("%d, less than %d", got.MaxMsgSize, want.MaxMsgSize))
+	warn(got.NoAck, WeakNoAck, "publishers are not answered")
+	warn(got.AllowRollup, WeakRollup, "allowed")
+	warn(got.AllowMsgTTL, WeakTTL, "allowed")
+	return found
+}
