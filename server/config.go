@@ -1,0 +1,105 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/sidecar"
+	"github.com/chaind/chaind/store"
+)
+
+// Store is what the server asks of the store; *store.Store answers it. Tests
+// inject failures through it.
+type Store interface {
+	Chain(key events.Key) (*store.ChainRecord, error)
+	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
+	Runs(q store.RunQuery) (page []store.RunRecord, next string, err error)
+	Addenda(key events.Key, from uint64, limit int) ([]store.Addendum, error)
+	Rejected(q store.RejectedQuery) (page []events.Rejection, next uint64, err error)
+}
+
+// Sidecars is what the server asks of stored evidence; *sidecar.Sidecars
+// answers it. What is not there is sidecar.ErrNotFound; any other error means
+// that it could not be told. Tests inject failures and tampered files through
+// it.
+type Sidecars interface {
+	ReadRun(ctx context.Context, p sidecar.Place, runID string) (*sidecar.Found, error)
+	ReadHead(ctx context.Context, p sidecar.Place, class sidecar.Class, head segments.Digest) (*sidecar.Found, error)
+	ReadSnapshot(ctx context.Context, p sidecar.Place, runID string) ([]byte, error)
+}
+
+var (
+	_ Store    = (*store.Store)(nil)
+	_ Sidecars = (*sidecar.Sidecars)(nil)
+)
+
+// Config says what to serve.
+type Config struct {
+	Store    Store    // nil: /v1 answers 503
+	Sidecars Sidecars // required
+
+	// Trust returns the list that signatures are judged by; the list may be
+	// exchanged while the server runs. nil, or a nil list: unpinned.
+	Trust func() *keys.TrustList
+	// AllowUnsigned serves unsigned bundles although a trust list is set.
+	AllowUnsigned bool
+	// Tokens restrict readers; none: everybody who can connect reads all.
+	Tokens []Token
+
+	// Ready returns why the daemon is not ready; empty: ready. It must return
+	// quickly. nil: always ready.
+	Ready func() []Cause
+	// Metrics that the daemon feeds; nil: the server's own only.
+	Metrics *Metrics
+
+	// Verifications bounds how many files are read and verified at once;
+	// 0: the number of usable processors.
+	Verifications int
+	Logger        *slog.Logger     // nil: nothing is logged
+	Now           func() time.Time // for access logs and latencies; nil: time.Now
+}
+
+// server holds what all handlers share; nothing in it changes but the
+// verdicts, the gate and the metrics, which lock for themselves.
+type server struct {
+	Config
+	gate     *gate
+	verdicts *verdicts
+}
+
+// New makes the handler of all routes. Serve it with [NewHTTPServer], which
+// sets the timeouts that the handler itself cannot.
+func New(cfg Config) (http.Handler, error) {
+	if cfg.Sidecars == nil {
+		return nil, errors.New("make server: sidecars are required")
+	}
+	if err := checkTokens(cfg.Tokens); err != nil {
+		return nil, err
+	}
+	if cfg.Trust == nil {
+		cfg.Trust = func() *keys.TrustList { return nil }
+	}
+	if cfg.Ready == nil {
+		cfg.Ready = func() []Cause { return nil }
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics("unknown", nil)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	n := cmp.Or(max(cfg.Verifications, 0), runtime.GOMAXPROCS(0))
+	s := &server{Config: cfg, gate: newGate(n, verifyWait), verdicts: newVerdicts(maxVerdicts)}
+	return s.handler(), nil
+}

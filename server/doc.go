@@ -1,0 +1,74 @@
+// Package server is chaind's read side over HTTP. Nothing is ever written,
+// nothing is served that was not verified for this answer or remembered as
+// verified for exactly these bytes.
+//
+// # Routes
+//
+// GET and HEAD everywhere; every other method is 405.
+//
+//	/execute/{prompt_hash}/{session}/artifacts/{run_id}/evidence              evidence of a run, empty tenant
+//	/tenants/{tenant}/execute/{prompt_hash}/{session}/artifacts/{run_id}/evidence
+//	/execute/{prompt_hash}/{session}/evidence/heads/{head}                    evidence by chain head
+//	/tenants/{tenant}/execute/{prompt_hash}/{session}/evidence/heads/{head}
+//	/v1/chains                                                                chains, filtered, in pages
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}                       one chain
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/evidence              its evidence bundle, of any class
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/addenda               what came after its end
+//	/v1/runs                                                                  (run id, chain) pairs
+//	/v1/rejected                                                              rejected events, without their payloads
+//	/healthz /readyz /metrics
+//
+// The first form is the evidence format's own (Plasm evidence format, section
+// 15): prompt hash and session are folded to lower case, the run id is trimmed
+// and its digits are folded. In /v1 paths the tenant "_" is the empty one.
+//
+// # Evidence
+//
+// An evidence answer is the stored bundle, decoded and written anew in the
+// format's own member order, so that members unknown to the format are gone
+// and hex is lower case. Before that it passed the format's "serve" check, and
+// for a run whose snapshot is at hand "serve with run seal"; beyond the
+// reference, a file that lies under another head's or another session's name,
+// a revoked, untrusted or weak key, and with a trust list a missing signature
+// are refused too. Answers carry
+//
+//	ETag               the SHA-256 of the bytes sent, strong
+//	Repr-Digest        the same as RFC 9530 has it
+//	Chaind-Head        head of the chain
+//	Chaind-Class       heads, unplanned or nonconforming: where the bundle lies
+//	Chaind-Signature   UNSIGNED, SIGNED-UNPINNED, TRUSTED or RETIRED
+//	Chaind-Seal-Check  passed, artifact_absent, artifact_undecodable, or not_requested (no run was named)
+//	Content-Location   the address of exactly these bytes: by head, with ?sha256=
+//
+// Only that last address is cached without asking again. Conditional requests,
+// Range and If-Range are RFC 9110's.
+//
+// # Errors
+//
+// Every error is a problem document (RFC 9457): type, status, title, detail,
+// in this order. For the evidence routes of the format these are 400 for a
+// path parameter, 404, 422 when verification fails (detail as the format words
+// it), 500 when the file does not decode. A run or chain that is unknown, one
+// without segments and one that is not sealed yet have three different types.
+//
+//	urn:chaind:problem:run-open       404  the run's chain has not ended
+//	urn:chaind:problem:run-nonconforming 404 the run's chain broke its plan or had none; see /v1/chains
+//	urn:chaind:problem:unknown-chain  404
+//	urn:chaind:problem:chain-open     409  the chain has not ended
+//	urn:chaind:problem:chain-empty    409  the chain ended or stands without segments
+//	urn:chaind:problem:seal-pending   503  the chain has ended, its evidence is being written
+//	urn:chaind:problem:evidence-missing 500  the record names a file that is not there
+//	urn:chaind:problem:busy           503  all verifications are taken; Retry-After
+//
+// # Pages
+//
+// Lists take limit (1 to 200, default 50) and after, the opaque cursor that
+// the page before gave as next; next is null on the last page. A filter that
+// matches little may give a short or empty page with a cursor. An unknown or
+// repeated query parameter is 400.
+//
+// # Tokens
+//
+// With [Config.Tokens] every route but /healthz and /readyz needs a bearer
+// token; what a token may not read looks as if it did not exist.
+package server

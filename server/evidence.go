@@ -1,0 +1,218 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/sidecar"
+)
+
+// target is what an evidence request asks for.
+type target struct {
+	place sidecar.Place
+	runID string // "": asked for by head
+	class sidecar.Class
+	head  segments.Digest
+	sum   *segments.Digest // the bytes sent must have this digest; nil: any
+	// recorded is the digest that the stored bytes had when the chain was
+	// sealed; nil: nobody recorded it.
+	recorded *segments.Digest
+}
+
+// runEvidence serves the evidence of a run (Plasm evidence format, section 15).
+func (s *server) runEvidence(w http.ResponseWriter, r *http.Request, a access) error {
+	place, err := pathPlace(r)
+	if err != nil {
+		return err
+	}
+	runID, err := foldRunID(r.PathValue("run_id"))
+	if err != nil {
+		return err
+	}
+	return s.evidence(w, r, a, target{place: place, runID: runID})
+}
+
+// headEvidence serves the evidence of a conforming chain by its head. With
+// sha256 the address names the bytes themselves.
+func (s *server) headEvidence(w http.ResponseWriter, r *http.Request, a access) error {
+	place, err := pathPlace(r)
+	if err != nil {
+		return err
+	}
+	text, err := foldHex("head", r.PathValue("head"), 64)
+	if err != nil {
+		return err
+	}
+	head, err := segments.ParseDigest(text)
+	if err != nil {
+		return err
+	}
+	t := target{place: place, class: sidecar.Heads, head: head}
+	q := newQuery(r)
+	if q.values.Has("sha256") {
+		sum, err := segments.ParseDigest(q.hex("sha256", 64))
+		if err != nil {
+			return invalidQuery("sha256 must be 64 hex digits")
+		}
+		t.sum = &sum
+	}
+	return s.evidence(w, r, a, t)
+}
+
+func pathPlace(r *http.Request) (sidecar.Place, error) {
+	var p sidecar.Place
+	var err error
+	if text := r.PathValue("tenant"); text != "" {
+		if p.Tenant, err = pathTenant(text); err != nil {
+			return sidecar.Place{}, err
+		}
+	}
+	if p.PromptHash, err = foldHex("prompt_hash", r.PathValue("prompt_hash"), 64); err != nil {
+		return sidecar.Place{}, err
+	}
+	if p.Session, err = foldHex("session_id", r.PathValue("session"), 32); err != nil {
+		return sidecar.Place{}, err
+	}
+	return p, nil
+}
+
+// evidence finds, verifies and sends one bundle.
+func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t target) error {
+	if !a.may(t.place.Tenant) {
+		return unknownRun()
+	}
+	found, v, err := s.verified(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	// A bundle that lies without a tenant in its path may still name one.
+	if !a.may(v.tenant) {
+		return unknownRun()
+	}
+	if v.problem != nil {
+		return v.problem
+	}
+	body := found.Bytes
+	if !v.asStored {
+		if body, err = rewrite(found.Bytes); err != nil {
+			return fmt.Errorf("write bundle anew: %w", err)
+		}
+	}
+	c := newContent(jsonMediaType, body)
+	if t.sum != nil && *t.sum != c.sum {
+		return unknownRun()
+	}
+	c.immutable, c.private = t.sum != nil, len(s.Tokens) > 0
+	h := w.Header()
+	h.Set("Chaind-Head", v.head)
+	h.Set("Chaind-Class", string(found.Class))
+	h.Set("Chaind-Signature", string(v.signature))
+	h.Set("Chaind-Seal-Check", v.seal)
+	if found.Class == sidecar.Heads && found.Head != nil {
+		h.Set("Content-Location", headURL(t.place, *found.Head)+"?sha256="+c.sum.String())
+	}
+	c.serve(w, r)
+	return nil
+}
+
+func headURL(p sidecar.Place, head segments.Digest) string {
+	path := "/execute/" + p.PromptHash + "/" + p.Session + "/evidence/heads/" + head.String()
+	if p.Tenant != "" {
+		path = "/tenants/" + p.Tenant + path
+	}
+	return path
+}
+
+// verified reads what is asked for and gives the verdict on exactly the bytes
+// that were read, from memory when the same bytes were judged before. Reading
+// and judging happen behind the gate.
+func (s *server) verified(ctx context.Context, t target) (*sidecar.Found, verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		s.Metrics.verified(resultUnavailable)
+		return nil, verdict{}, err
+	}
+	defer leave()
+	found, snapshot, err := s.read(ctx, t)
+	if err != nil {
+		return nil, verdict{}, err
+	}
+	q := question{place: t.place, class: found.Class, file: segments.Sum(found.Bytes), runID: t.runID,
+		trust: s.Trust(), allowUnsigned: s.AllowUnsigned}
+	if found.Head != nil {
+		q.head = *found.Head
+	}
+	if snapshot != nil {
+		q.snapshot = segments.Sum(snapshot)
+	}
+	v, known := s.verdicts.get(q)
+	s.Metrics.lookup(known)
+	if !known {
+		if v, err = judge(ctx, &q, found.Bytes, snapshot); err != nil {
+			return nil, verdict{}, err
+		}
+		s.verdicts.put(q, v)
+	}
+	if t.recorded != nil && *t.recorded != q.file && v.problem == nil {
+		v.problem, v.result = refused("the stored bytes are not those that were written when the chain was sealed"), resultRefused
+	}
+	s.Metrics.verified(v.result)
+	if v.problem != nil {
+		s.Logger.Error("refuse stored evidence", "file", found.Path, "sha256", q.file.String(), "why", v.problem.Detail)
+	}
+	return found, v, nil
+}
+
+// read finds the bundle and, for a run, its snapshot (nil: none).
+func (s *server) read(ctx context.Context, t target) (*sidecar.Found, []byte, error) {
+	if t.runID == "" {
+		found, err := s.Sidecars.ReadHead(ctx, t.place, t.class, t.head)
+		if errors.Is(err, sidecar.ErrNotFound) {
+			return nil, nil, s.missingHead(t)
+		}
+		return found, nil, s.unreadable(err)
+	}
+	found, err := s.Sidecars.ReadRun(ctx, t.place, t.runID)
+	if errors.Is(err, sidecar.ErrNotFound) {
+		return nil, nil, s.missingRun(t)
+	}
+	if err != nil {
+		return nil, nil, s.unreadable(err)
+	}
+	snapshot, err := s.Sidecars.ReadSnapshot(ctx, t.place, t.runID)
+	if errors.Is(err, sidecar.ErrNotFound) {
+		return found, nil, nil
+	}
+	// A snapshot that cannot be read is not one that is absent: the check that
+	// it is for would silently not run.
+	return found, snapshot, s.unreadable(err)
+}
+
+// unreadable turns a failed reading into an answer that is neither "not found"
+// nor a verdict.
+func (s *server) unreadable(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	s.Metrics.verified(resultUnavailable)
+	s.Logger.Error("read stored evidence", "err", err)
+	return unavailable("stored evidence cannot be read at the moment")
+}
+
+// rewrite decodes a bundle and writes it in the format's own form.
+func rewrite(stored []byte) ([]byte, error) {
+	bundle, _, err := segments.ReadBundle(bytes.NewReader(stored))
+	if err != nil {
+		return nil, err
+	}
+	return segments.AppendBundle(make([]byte, 0, len(stored)), bundle), nil
+}

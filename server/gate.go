@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errBusy reports that no verification became free in time.
+var errBusy = errors.New("all verifications are taken")
+
+// gate bounds how many verifications run at once; each may hold a whole file
+// in memory and keeps one core busy.
+type gate struct {
+	slots chan struct{}
+	wait  time.Duration // how long to wait for a free slot
+}
+
+func newGate(n int, wait time.Duration) *gate {
+	return &gate{slots: make(chan struct{}, n), wait: wait}
+}
+
+// enter takes a slot and returns how to give it back. It fails with errBusy
+// after the waiting time, or with the context's error.
+func (g *gate) enter(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-g.slots }
+	select {
+	case g.slots <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	timer := time.NewTimer(g.wait)
+	defer timer.Stop()
+	select {
+	case g.slots <- struct{}{}:
+		return leave, nil
+	case <-timer.C:
+		return nil, errBusy
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,31 @@
+package server
+
+import "time"
+
+// Limits of one HTTP server. Every byte of a request is hostile.
+const (
+	maxHeaderBytes = 16 << 10 // request line and header fields
+	maxQueryBytes  = 2 << 10  // raw query of a request
+	maxTokenBytes  = 512      // bearer token as sent
+	maxCursorBytes = 1 << 10  // page cursor as sent
+
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 15 * time.Second // whole request; bodies are refused
+	idleTimeout       = 60 * time.Second
+
+	// writeStall is how long one chunk of an answer may take to leave. It
+	// starts anew with every chunk: a large answer may take as long as it
+	// progresses, a stalled reader may not hold its connection.
+	writeStall = 15 * time.Second
+	writeChunk = 32 << 10 // bytes
+
+	verifyWait    = 5 * time.Second  // how long a request waits for a free verification
+	verifyTimeout = 60 * time.Second // reading and verifying one file
+	queryTimeout  = 10 * time.Second // one reading of the store
+	retryAfter    = 2                // seconds, told to callers that were turned away
+
+	maxVerdicts = 4096 // remembered verdicts
+
+	defaultPage = 50
+	maxPage     = 200
+)

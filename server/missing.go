@@ -1,0 +1,67 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/sidecar"
+	"github.com/chaind/chaind/store"
+)
+
+// missingRun says why there is no evidence for a run id. To the format that is
+// one answer, 404; a run that is not sealed yet, or whose chain did not
+// conform, must not look like one that nobody has heard of.
+func (s *server) missingRun(t target) error {
+	if s.Store == nil {
+		return unknownRun()
+	}
+	q := store.RunQuery{RunID: t.runID, Tenant: &t.place.Tenant, Limit: store.MaxPage}
+	for {
+		page, next, err := s.Store.Runs(q)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if k := page[i].Key; k.PromptHash == t.place.PromptHash && k.Session == t.place.Session {
+				return s.unsealedRun(k)
+			}
+		}
+		if next == "" {
+			return unknownRun()
+		}
+		q.After = next
+	}
+}
+
+// unsealedRun explains a run that the store knows and no pointer names.
+func (s *server) unsealedRun(key events.Key) error {
+	record, err := s.Store.Chain(key)
+	if err != nil {
+		return err
+	}
+	switch p := notSealed(record); {
+	case p != nil && record.State.Outcome == events.Open:
+		return &problem{typeRunOpen, http.StatusNotFound, "Not Found", "the run's chain has not ended; it is at " + chainURL(key)}
+	case p != nil:
+		return p
+	case sidecar.Class(record.Seal.Class) != sidecar.Heads:
+		return &problem{typeRunNonconforming, http.StatusNotFound, "Not Found",
+			"the run's chain is " + record.Seal.Class + "; its evidence is at " + chainURL(key) + "/evidence"}
+	}
+	return s.lostEvidence(record.Seal.Path)
+}
+
+// missingHead says why there is no evidence under a head. When the store
+// recorded that it was written, that is a loss and not a "not found".
+func (s *server) missingHead(t target) error {
+	if t.recorded == nil {
+		return unknownRun()
+	}
+	return s.lostEvidence(t.place.EvidencePath(t.class, t.head))
+}
+
+func (s *server) lostEvidence(path string) error {
+	s.Metrics.verified(resultMissing)
+	s.Logger.Error("stored evidence is missing", "file", path)
+	return &problem{typeEvidenceLost, http.StatusInternalServerError, "Evidence is missing", "the evidence was written when the chain was sealed and is not there any more"}
+}

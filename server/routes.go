@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/chaind/chaind/store"
+)
+
+// route is one line of the table of routes.
+type route struct {
+	name    string // label in metrics
+	pattern string
+	query   []string // parameters it knows
+	open    bool     // no token needed
+	handle  func(s *server, w http.ResponseWriter, r *http.Request, a access) error
+}
+
+const (
+	sessionPath = "/execute/{prompt_hash}/{session}"
+	tenantPath  = "/tenants/{tenant}"
+	chainPath   = "/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}"
+	otherRoute  = "other"
+)
+
+func routes() []route {
+	return []route{
+		{"run_evidence", sessionPath + "/artifacts/{run_id}/evidence", nil, false, (*server).runEvidence},
+		{"run_evidence", tenantPath + sessionPath + "/artifacts/{run_id}/evidence", nil, false, (*server).runEvidence},
+		{"head_evidence", sessionPath + "/evidence/heads/{head}", []string{"sha256"}, false, (*server).headEvidence},
+		{"head_evidence", tenantPath + sessionPath + "/evidence/heads/{head}", []string{"sha256"}, false, (*server).headEvidence},
+		{"chains", "/v1/chains", chainFilters(), false, (*server).chains},
+		{"chain", chainPath, nil, false, (*server).chain},
+		{"chain_evidence", chainPath + "/evidence", nil, false, (*server).chainEvidence},
+		{"addenda", chainPath + "/addenda", []string{"after", "limit"}, false, (*server).addenda},
+		{"runs", "/v1/runs", []string{"run_id", "tenant", "after", "limit"}, false, (*server).runs},
+		{"rejected", "/v1/rejected", rejectedFilters(), false, (*server).rejected},
+		{"healthz", "/healthz", nil, true, (*server).healthz},
+		{"readyz", "/readyz", nil, true, (*server).readyz},
+		{"metrics", "/metrics", nil, false, (*server).metrics},
+		{otherRoute, "/", nil, true, func(*server, http.ResponseWriter, *http.Request, access) error { return notFound() }},
+	}
+}
+
+func routeNames() []string {
+	var names []string
+	for _, r := range routes() {
+		names = append(names, r.name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// handler builds the routed and guarded handler.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	names := map[string]string{}
+	for _, r := range routes() {
+		names[r.pattern] = r.name
+		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.answer(&r, w, req) })
+	}
+	return &guard{next: mux, logger: s.Logger, metrics: s.Metrics, now: s.Now, stall: writeStall, names: names}
+}
+
+// answer does what all routes have in common: who asks, whether the query is
+// understood, and how an error is told.
+func (s *server) answer(rt *route, w http.ResponseWriter, r *http.Request) {
+	a := access{all: true}
+	var err error
+	if !rt.open {
+		a, err = authorize(s.Tokens, r)
+	}
+	if err == nil && rt.name != otherRoute {
+		err = checkQuery(r, rt.query)
+	}
+	if err == nil {
+		err = rt.handle(s, w, r, a)
+	}
+	if err != nil {
+		s.tell(w, r, err)
+	}
+}
+
+// tell answers with the problem that an error stands for. Causes that are not
+// the caller's go to the log only.
+func (s *server) tell(w http.ResponseWriter, r *http.Request, err error) {
+	p, ok := errors.AsType[*problem](err)
+	switch {
+	case ok:
+	case errors.Is(err, errBusy):
+		p = busy("too many verifications are under way; try again")
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		p = unavailable("the request was given up")
+	case errors.Is(err, context.DeadlineExceeded):
+		p = unavailable("the answer took too long")
+	case errors.Is(err, store.ErrCursor):
+		p = invalidQuery("after is not a cursor that this server gave")
+	case errors.Is(err, store.ErrClosed):
+		p = unavailable("the server is stopping")
+	default:
+		s.Logger.Error("answer request", "path", r.URL.Path, "err", err)
+		p = internalError()
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="chaind"`)
+	}
+	p.write(w)
+}
+
+// checkQuery refuses what a route would ignore: a misspelt filter must not
+// look like an answered one.
+func checkQuery(r *http.Request, known []string) error {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalidQuery("the query is not well-formed")
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			return invalidQuery("unknown query parameter; known here: " + listed(known))
+		}
+		if len(given) > 1 {
+			return invalidQuery("query parameter " + name + " is given twice")
+		}
+	}
+	return nil
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Cause is one reason why the daemon is not ready. Names are short and fixed,
+// details are one sentence without secrets or payloads.
+type Cause struct {
+	Name   string `json:"cause"`
+	Detail string `json:"detail"`
+}
+
+// Names of causes. Each has a gauge from the start; the daemon may add others.
+const (
+	CauseStarting       = "starting"
+	CauseStopping       = "stopping"
+	CauseDisconnected   = "intake_disconnected" // no connection to the broker
+	CauseConsumer       = "consumer_missing"    // the consumer has gone
+	CauseStream         = "stream_missing"      // the stream has gone
+	CauseIntakeStopped  = "intake_stopped"      // the intake ended though it should run
+	CauseStoreFailed    = "store_failed"        // the last transaction failed
+	CauseStoreReadOnly  = "store_read_only"
+	CauseDisk           = "disk_nearly_full"
+	CauseLag            = "lag"            // intake is too far behind
+	CauseSeals          = "seals_stuck"    // seal jobs fail or wait too long
+	CauseOutbox         = "outbox_stuck"   // rejections cannot be published
+	CauseSigningKey     = "signing_key"    // reload failed, the old one is in use
+	CauseTrustList      = "trust_list"     // reload failed, the old one is in use
+	CauseReadinessCheck = "check_panicked" // the readiness check itself failed
+)
+
+// CauseNames lists the fixed causes.
+func CauseNames() []string {
+	return []string{
+		CauseStarting, CauseStopping, CauseDisconnected, CauseConsumer, CauseStream, CauseIntakeStopped, CauseStoreFailed,
+		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseReadinessCheck,
+	}
+}
+
+// KeyState says what the daemon signs with.
+type KeyState string
+
+const (
+	KeyNone  KeyState = "none"  // nothing is signed
+	KeyReady KeyState = "ready" // the configured key is in use
+	KeyStale KeyState = "stale" // a reload failed, the key before is in use
+)
+
+// Weaknesses lists the stream settings that weaken evidence and have a gauge
+// from the start.
+func Weaknesses() []string {
+	return []string{"memory_storage", "discard_old", "max_age", "one_replica", "fsync_unknown"}
+}
+
+// Snapshot is the daemon's state at one moment, for gauges.
+type Snapshot struct {
+	IntakeConnected   bool
+	LagMessages       uint64   // in the stream, not applied
+	LagSeconds        float64  // age of the oldest of them; 0: none or unknown
+	SealsPending      uint64   // seal jobs
+	SealsFailed       uint64   // seal jobs tried at least once in vain
+	RejectionsWaiting uint64   // in the outbox
+	LostRanges        uint64   // recorded
+	LostMessages      uint64   // stream sequences within them
+	StreamEpochs      uint64   // histories of the stream
+	StreamWeaknesses  []string // of Weaknesses, or others
+	Key               KeyState // "" is KeyNone
+	StoreBytes        int64    // size of the database file
+	Causes            []Cause  // why the daemon is not ready; empty: ready
+}
+
+// stateCollector turns a Snapshot into gauges at each scrape.
+type stateCollector struct{ state func() Snapshot }
+
+var (
+	descConnected  = gaugeDesc("chaind_intake_connected", "1: connected to the broker and consuming.")
+	descLag        = gaugeDesc("chaind_intake_lag_messages", "Messages in the stream that are not applied yet.")
+	descLagSeconds = gaugeDesc("chaind_intake_lag_seconds", "Age of the oldest message that is not applied yet.")
+	descSealJobs   = gaugeDesc("chaind_seal_jobs", "Seal jobs by state.", "state")
+	descOutbox     = gaugeDesc("chaind_rejections_unpublished", "Rejections waiting for their stream.")
+	descLostRanges = gaugeDesc("chaind_lost_ranges", "Ranges of stream sequences recorded as lost.")
+	descLost       = gaugeDesc("chaind_lost_messages", "Stream sequences within lost ranges.")
+	descEpochs     = gaugeDesc("chaind_stream_epochs", "Histories of the stream that the store has seen.")
+	descWeakness   = gaugeDesc("chaind_stream_weakness", "1: this setting of the stream weakens evidence.", "setting")
+	descKey        = gaugeDesc("chaind_key_state", "1 for the state of the signing key that holds.", "state")
+	descStoreBytes = gaugeDesc("chaind_store_bytes", "Size of the database file.")
+	descReady      = gaugeDesc("chaind_ready", "1: ready.")
+	descNotReady   = gaugeDesc("chaind_not_ready", "1 for each cause that keeps the daemon from being ready.", "cause")
+)
+
+func gaugeDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descConnected, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
+		descEpochs, descWeakness, descKey, descStoreBytes, descReady, descNotReady} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.state()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(descConnected, bit(s.IntakeConnected))
+	gauge(descLag, float64(s.LagMessages))
+	gauge(descLagSeconds, s.LagSeconds)
+	gauge(descSealJobs, float64(s.SealsPending), "pending")
+	gauge(descSealJobs, float64(s.SealsFailed), "failed")
+	gauge(descOutbox, float64(s.RejectionsWaiting))
+	gauge(descLostRanges, float64(s.LostRanges))
+	gauge(descLost, float64(s.LostMessages))
+	gauge(descEpochs, float64(s.StreamEpochs))
+	gauge(descStoreBytes, float64(s.StoreBytes))
+	gauge(descReady, bit(len(s.Causes) == 0))
+	for setting, holds := range oneHot(Weaknesses(), s.StreamWeaknesses) {
+		gauge(descWeakness, bit(holds), setting)
+	}
+	key := s.Key
+	if key == "" {
+		key = KeyNone
+	}
+	for state, holds := range oneHot([]string{string(KeyNone), string(KeyReady), string(KeyStale)}, []string{string(key)}) {
+		gauge(descKey, bit(holds), state)
+	}
+	names := make([]string, len(s.Causes))
+	for i, cause := range s.Causes {
+		names[i] = cause.Name
+	}
+	for cause, holds := range oneHot(CauseNames(), names) {
+		gauge(descNotReady, bit(holds), cause)
+	}
+}
+
+// oneHot maps every fixed and every present name to whether it is present.
+func oneHot(fixed, present []string) map[string]bool {
+	m := make(map[string]bool, len(fixed)+len(present))
+	for _, name := range fixed {
+		m[name] = slices.Contains(present, name)
+	}
+	for _, name := range present {
+		m[name] = true
+	}
+	return m
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
