@@ -215,7 +215,8 @@ func (s *State) compareHead(e *Event) {
 	}
 	s.ProducerSignature = SignatureInvalid
 	scope := s.BoundScope()
-	if segments.VerifySignature(s.GivenSignature, &scope, *s.GivenHead) == nil {
+	if !weakKey(s.GivenSignature.PublicKeyHex) &&
+		segments.VerifySignature(s.GivenSignature, &scope, *s.GivenHead) == nil {
 		s.ProducerSignature = SignatureValid
 	}
 }

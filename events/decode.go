@@ -45,7 +45,7 @@ func (d *Decoder) payload(e *Event) *Fault {
 	if !within(e.Payload, d.lim) {
 		most := measure(e.Payload)
 		if most.members > d.lim.MaxMembers {
-			return &Fault{TooLarge, "an object has more members than the limit"}
+			return refused(e.Payload, rankSize, "an object has more members than the limit")
 		}
 		if most.depth > d.lim.MaxDepth {
 			return refused(e.Payload, rankDepth, "the text is nested too deep")
