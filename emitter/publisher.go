@@ -36,7 +36,8 @@ type PublisherConfig struct {
 	// SharedChain lets others write to the chain too. Without it the broker
 	// refuses an event when the chain's last message is not the one that this
 	// publisher knows, which keeps two writers from forking a chain and a
-	// retry from being stored twice.
+	// retry from being stored twice. (Brokers before 2.11 cannot do that: there
+	// the chain is always shared, and repeats are left to the daemon.)
 	SharedChain bool
 
 	PublishTimeout time.Duration    // for one acknowledgement; 0: DefaultPublishTimeout
@@ -92,11 +93,11 @@ type Publisher struct {
 	lastSeq uint64    // stream sequence of the chain's last message; 0: none
 	next    uint64    // producer_seq of the next event
 	broken  error     // set once the chain belongs to somebody else, or Close was called
-	ended   bool      // the last seal has been sent
 
 	mu sync.Mutex
 	// Guarded by mu, held for memory operations only.
 	builder     segments.Builder
+	ended       bool          // the last seal has been sent, and was not refused
 	headUnknown bool          // Resume could not read the chain from its start
 	unconfirmed []*outgoing   // in the order of sending
 	refused     []error       // *RejectedError of events not yet told to the caller
@@ -119,6 +120,7 @@ type outgoing struct {
 	head      *segments.Digest // chain after it, as we computed it
 	receipt   *Receipt         // nil: none yet
 	answer    EventReceipt     // this event's part of the receipt
+	missed    bool             // its receipt came, if it came, before we listened
 }
 
 // Sent says that the broker has stored an event.
@@ -138,8 +140,10 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin chain: %w", err)
 	}
+	cfg = cfg.withDefaults()
+	cfg.SharedChain = cfg.SharedChain || !comparesLast(cfg.Conn.ConnectedServerVersion())
 	p := &Publisher{
-		cfg: cfg.withDefaults(), key: cfg.Key(), js: js,
+		cfg: cfg, key: cfg.Key(), js: js,
 		turn: make(chan struct{}, 1), news: make(chan struct{}),
 	}
 	p.turn <- struct{}{}
@@ -153,6 +157,14 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
 	return p, nil
+}
+
+// comparesLast reports whether a broker of this version compares the last
+// message under a subject with wildcards ("Nats-Expected-Last-Subject-Sequence-Subject").
+func comparesLast(version string) bool {
+	var major, minor int
+	n, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && n == 2 && (major > 2 || major == 2 && minor >= 11)
 }
 
 // Key is the chain's identity.
@@ -220,11 +232,9 @@ func appendTo(b segments.Builder, kind segments.Kind) segments.Builder {
 	return b
 }
 
-// track remembers a stored event until its receipt comes. The oldest is
-// forgotten when too many wait: Wait needs the last one only.
+// track remembers an event until its receipt comes. The oldest is forgotten
+// when too many wait: Wait needs the last one only. mu is held.
 func (p *Publisher) track(o *outgoing) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if len(p.unconfirmed) >= maxUnconfirmed {
 		p.unconfirmed = slices.Delete(p.unconfirmed, 0, 1)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +27,6 @@ func (p *Publisher) publish(ctx context.Context, d *draft) (Sent, error) {
 			return Sent{}, err
 		}
 	}
-	if p.ended {
-		return Sent{}, ErrEnded
-	}
 	o, err := p.prepare(d)
 	if err != nil {
 		return Sent{}, err
@@ -44,36 +42,48 @@ func (o *outgoing) sent() Sent {
 	return Sent{EventID: o.id, ProducerSeq: o.seq, StreamSeq: o.streamSeq, Sum: o.sum}
 }
 
-// prepare writes the event and checks it the way the daemon will. Nothing of
-// the publisher changes before the event is stored.
+// prepare writes the event, checks it the way the daemon will, and enters it
+// into the chain as we compute it: its receipt may come before the broker's
+// acknowledgement. An event that turns out never to be stored is withdrawn.
 func (p *Publisher) prepare(d *draft) (*outgoing, error) {
 	p.mu.Lock()
-	before, headUnknown := p.builder, p.headUnknown
-	p.mu.Unlock()
-	after := appendTo(before, d.kind)
+	defer p.mu.Unlock()
+	if p.ended {
+		return nil, ErrEnded
+	}
+	after := appendTo(p.builder, d.kind)
 	o := &outgoing{
 		subject: p.key.Subject(d.verb), seq: p.next, kind: d.kind, final: d.final,
-		before: before, head: after.Head,
+		before: p.builder, head: cloneDigest(after.Head),
 	}
 	var end *closing
 	if d.final {
-		end = p.closing(after.Head, headUnknown)
+		end = p.closing(o.head)
 	}
-	o.id, o.payload = d.encode(&p.cfg.Scope, p.next, uint64(max(0, p.cfg.Now().UnixMilli())), end)
+	o.id, o.payload = d.encode(&p.cfg.Scope, p.next, unixMS(p.cfg.Now()), end)
 	o.sum = segments.Sum(o.payload)
-	if limit := p.sizeLimit(); len(o.payload) > limit {
-		return nil, &TooLargeError{Size: len(o.payload), Limit: limit}
+	if err := p.check(o); err != nil {
+		return nil, err
 	}
-	e := events.Decode(events.Message{Subject: o.subject, Payload: o.payload}, events.Limits{MaxBytes: p.cfg.MaxEventBytes})
-	if e.Fault != nil {
-		return nil, &InvalidError{Fault: *e.Fault}
-	}
+	p.builder, p.ended = after, d.final
+	p.track(o)
 	return o, nil
 }
 
-func (p *Publisher) closing(head *segments.Digest, unknown bool) *closing {
+func (p *Publisher) check(o *outgoing) error {
+	if limit := p.sizeLimit(); len(o.payload) > limit {
+		return &TooLargeError{Size: len(o.payload), Limit: limit}
+	}
+	e := events.Decode(events.Message{Subject: o.subject, Payload: o.payload}, events.Limits{MaxBytes: p.cfg.MaxEventBytes})
+	if e.Fault != nil {
+		return &InvalidError{Fault: *e.Fault}
+	}
+	return nil
+}
+
+func (p *Publisher) closing(head *segments.Digest) *closing {
 	c := &closing{count: p.next + 1}
-	if unknown || head == nil {
+	if p.headUnknown || head == nil {
 		return c
 	}
 	c.head = head
@@ -135,7 +145,7 @@ func (p *Publisher) attempt(ctx context.Context) (*jetstream.PubAck, error) {
 // stored records the acknowledgement of the event in line.
 func (p *Publisher) stored(ack *jetstream.PubAck) error {
 	if ack.Stream != p.cfg.Stream {
-		p.line = nil
+		p.drop()
 		return fmt.Errorf("publish event: %w: %q", ErrWrongStream, ack.Stream)
 	}
 	p.settle(ack.Sequence)
@@ -146,16 +156,25 @@ func (p *Publisher) stored(ack *jetstream.PubAck) error {
 func (p *Publisher) settle(seq uint64) {
 	o := p.line
 	p.line, p.lastSeq = nil, seq
-	repeat := o.streamSeq != 0 // Wait sent it again
-	o.streamSeq = seq
-	if repeat {
-		return
+	if o.streamSeq == 0 { // else Wait sent it again
+		p.next, p.last = o.seq+1, o
 	}
-	p.next, p.last, p.ended = o.seq+1, o, p.ended || o.final
+	o.streamSeq = seq
+}
+
+// drop takes the event out of the line: the stream does not hold it and never will.
+func (p *Publisher) drop() {
+	o := p.line
+	p.line = nil
+	if o.streamSeq != 0 {
+		return // it holds an earlier copy
+	}
 	p.mu.Lock()
-	p.builder = appendTo(o.before, o.kind)
-	p.mu.Unlock()
-	p.track(o)
+	defer p.mu.Unlock()
+	if i := slices.Index(p.unconfirmed, o); i >= 0 {
+		p.without(i)
+		p.unconfirmed = slices.Delete(p.unconfirmed, i, i+1)
+	}
 }
 
 // sort decides what a failed attempt means: try again or not, and what to say.
@@ -165,7 +184,7 @@ func (p *Publisher) sort(ctx context.Context, err error) (again bool, _ error) {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
 		size := len(p.line.payload)
-		p.line = nil
+		p.drop()
 		return false, &TooLargeError{Size: size, Limit: p.sizeLimit()}
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return false, fmt.Errorf("publish event: %w", ErrClosed)
@@ -174,7 +193,7 @@ func (p *Publisher) sort(ctx context.Context, err error) (again bool, _ error) {
 	case errors.As(err, &api) && isWrongLast(api.ErrorCode):
 		return p.resolve(ctx)
 	case errors.As(err, &api) && api.ErrorCode == codeStreamNotMatch:
-		p.line = nil
+		p.drop()
 		return false, fmt.Errorf("publish event: %w", ErrWrongStream)
 	case errors.As(err, &api):
 		return true, &RefusedError{Code: int(api.ErrorCode), Description: api.Description}
@@ -214,11 +233,11 @@ func (p *Publisher) resolve(ctx context.Context) (again bool, _ error) {
 		p.settle(last.seq)
 		return true, nil
 	case p.last == nil && p.next == 0:
-		p.line = nil
+		p.drop()
 		return false, fmt.Errorf("begin chain: %w", ErrExists)
 	}
 	p.broken = fmt.Errorf("publish event: %w: message %d is not ours", ErrOtherWriter, last.seq)
-	p.line = nil
+	p.drop()
 	return false, p.broken
 }
 

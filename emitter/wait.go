@@ -49,7 +49,11 @@ func (p *Publisher) await(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		again := time.NewTimer(p.cfg.ReceiptTimeout)
+		patience := p.cfg.ReceiptTimeout
+		if p.last.missed {
+			patience, p.last.missed = 0, false
+		}
+		again := time.NewTimer(patience)
 		select {
 		case <-news:
 			again.Stop()
@@ -143,8 +147,10 @@ func (p *Publisher) confirm(r *Receipt, answer *EventReceipt) {
 
 // without recomputes the chain as it is when event i is no part of it. mu is held.
 func (p *Publisher) without(i int) {
-	b := p.unconfirmed[i].before
-	p.unconfirmed[i].head = cloneDigest(b.Head)
+	gone := p.unconfirmed[i]
+	b := gone.before
+	gone.head = cloneDigest(b.Head)
+	p.ended = p.ended && !gone.final
 	for _, o := range p.unconfirmed[i+1:] {
 		o.before = b
 		b = appendTo(b, o.kind)
