@@ -107,6 +107,10 @@ func (b *Bundle) StoredRoot() string {
 	return ""
 }
 
+// ChainDepth counts the bundles embedded below one another: 0 for a single
+// decision, 1 for a chain over such. It stops counting above MaxChain.
+func (b *Bundle) ChainDepth() int { return chainDepth(b.Doc, 0) }
+
 // Upstream is the list of embedded bundles of a chain; absent when the closure
 // has none.
 func (b *Bundle) Upstream() Value { return b.Closure.Get("upstream") }

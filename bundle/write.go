@@ -72,13 +72,18 @@ func (s *sealer) plain(text string) {
 	s.fail(err)
 }
 
-// sealed writes bytes that enter the current leaf.
-func (s *sealer) sealed(text []byte) {
+// content writes bytes of the draft.
+func (s *sealer) content(text []byte) {
 	if !utf8.Valid(text) {
 		s.fail(errors.New("the draft is not UTF-8"))
 	}
 	_, err := s.out.Write(text)
 	s.fail(err)
+}
+
+// sealed writes bytes that enter the current leaf.
+func (s *sealer) sealed(text []byte) {
+	s.content(text)
 	s.leaf.writeBytes(text)
 }
 
@@ -189,9 +194,9 @@ func (s *sealer) seal(signer crypto.Signer, result []byte) (string, error) {
 	manifest := appendManifest(nil, s.leaves)
 	root := Digest(manifest)
 	s.plain(`"integrity":{"canonicalization":"` + Canonicalization + `","leaves":`)
-	s.sealed(manifest)
+	s.content(manifest)
 	s.plain(`,"root":"` + root + `"},"result":`)
-	s.sealed(result)
+	s.content(result)
 	s.fail(s.signature(signer, root))
 	s.plain("}\n")
 	return root, s.end()
