@@ -20,17 +20,26 @@ var (
 const redacted = "[redacted signing key]"
 
 // Seed is an Ed25519 private key in its 32-byte form (RFC 8032 section 5.1.5).
-// It cannot be printed; [Seed.Reveal] is the one way out, for a key file.
-type Seed struct{ raw [ed25519.SeedSize]byte }
+// It cannot be printed; [Seed.Reveal] is the one way out, for a key file. The
+// zero Seed holds no key.
+type Seed struct {
+	// raw is a function because fmt prints unexported fields of other
+	// people's structs without asking Format, through pointers too.
+	raw func() [ed25519.SeedSize]byte
+}
+
+func newSeed(raw [ed25519.SeedSize]byte) Seed {
+	return Seed{func() [ed25519.SeedSize]byte { return raw }}
+}
 
 // GenerateSeed reads 32 bytes from random, which is crypto/rand.Reader outside
 // of tests.
 func GenerateSeed(random io.Reader) (Seed, error) {
-	var seed Seed
-	if _, err := io.ReadFull(random, seed.raw[:]); err != nil {
+	var raw [ed25519.SeedSize]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
 		return Seed{}, fmt.Errorf("generate seed: %w", err)
 	}
-	return seed, nil
+	return newSeed(raw), nil
 }
 
 // ParseSeed reads the text of a signing key, trimmed: 64 hexadecimal digits of
@@ -43,7 +52,7 @@ func ParseSeed(text string) (Seed, error) {
 	}
 	switch len(raw) {
 	case ed25519.SeedSize:
-		return Seed{raw: [ed25519.SeedSize]byte(raw)}, nil
+		return newSeed([ed25519.SeedSize]byte(raw)), nil
 	case ed25519.PrivateKeySize:
 		return SeedOf(ed25519.PrivateKey(raw))
 	}
@@ -60,15 +69,27 @@ func SeedOf(private ed25519.PrivateKey) (Seed, error) {
 	if !private.Equal(ed25519.NewKeyFromSeed(private.Seed())) {
 		return Seed{}, ErrHalvesDiffer
 	}
-	return Seed{raw: [ed25519.SeedSize]byte(private.Seed())}, nil
+	return newSeed([ed25519.SeedSize]byte(private.Seed())), nil
 }
 
-// Reveal gives the 64 lower-case hexadecimal digits of the secret.
-func (s Seed) Reveal() string { return hex.EncodeToString(s.raw[:]) }
+// Reveal gives the 64 lower-case hexadecimal digits of the secret; "" for the
+// zero Seed.
+func (s Seed) Reveal() string {
+	if s.raw == nil {
+		return ""
+	}
+	raw := s.raw()
+	return hex.EncodeToString(raw[:])
+}
 
-// Signer derives the key pair and self-tests it, see [NewSigner].
+// Signer derives the key pair and self-tests it, see [NewSigner]. The zero Seed
+// is [ErrMalformedSeed].
 func (s Seed) Signer() (*Signer, error) {
-	private := ed25519.NewKeyFromSeed(s.raw[:])
+	if s.raw == nil {
+		return nil, ErrMalformedSeed
+	}
+	raw := s.raw()
+	private := ed25519.NewKeyFromSeed(raw[:])
 	return NewSigner(private.Public().(ed25519.PublicKey), func(message []byte) ([]byte, error) {
 		return ed25519.Sign(private, message), nil
 	})
