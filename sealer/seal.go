@@ -15,7 +15,7 @@ import (
 // seal makes and writes the evidence of a finished chain (package comment,
 // steps 1 to 4).
 func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
-	sealed := Sealed{Key: job.Key, Outcome: job.Fixed.State.Outcome}
+	sealed := Sealed{Key: job.Key, Outcome: job.Fixed.State.Outcome, StreamSeq: job.Fixed.StreamSeq}
 	if job.Fixed.State.Head == nil {
 		return sealed, nil
 	}

@@ -58,7 +58,9 @@ type Config struct {
 type Sealed struct {
 	Key     events.Key
 	Outcome events.Outcome // how the run ended
-	Result  store.SealResult
+	// StreamSeq is the stream sequence of the seal event that ended the chain.
+	StreamSeq uint64
+	Result    store.SealResult
 	// Standing says whether Result describes the bytes made now (stored,
 	// repaired) or others that were first under the head (kept); "" for a
 	// chain without segments.
