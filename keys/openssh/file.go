@@ -26,7 +26,8 @@ var (
 // terminal, or from a file.
 type Passphrase func() ([]byte, error)
 
-// ParseFile reads the PEM text of an OpenSSH private key. The passphrase is
+// ParseFile reads the PEM text of an OpenSSH private key, or of an unencrypted
+// PKCS #8 one as OpenSSL writes it. The passphrase is
 // asked for only when the file is encrypted; nil then gives [ErrNoPassphrase].
 // Other errors: [ErrNotOpenSSH], [ErrNotEd25519], [ErrBadPassphrase], what
 // passphrase returned, and those of [keys.SeedOf]. No error carries any of the
@@ -45,11 +46,13 @@ func ParseFile(text []byte, passphrase Passphrase) (keys.Seed, error) {
 	if err != nil {
 		return keys.Seed{}, ErrNotOpenSSH
 	}
-	ed, ok := private.(*ed25519.PrivateKey)
-	if !ok {
-		return keys.Seed{}, ErrNotEd25519
+	switch key := private.(type) {
+	case *ed25519.PrivateKey: // OpenSSH's own format
+		return keys.SeedOf(*key)
+	case ed25519.PrivateKey: // PKCS #8
+		return keys.SeedOf(key)
 	}
-	return keys.SeedOf(*ed)
+	return keys.Seed{}, ErrNotEd25519
 }
 
 func decrypt(text []byte, passphrase Passphrase) (any, error) {
