@@ -497,6 +497,9 @@ func TestList(t *testing.T) {
 	for _, name := range []string{"d/b", "d/a", "d/c/x"} {
 		mustWrite(t, d, name, "x")
 	}
+	if entries, err := d.List("d/a"); err != nil || len(entries) != 0 {
+		t.Errorf("a file: %v, %v", entries, err)
+	}
 	entries, err := d.List("d")
 	var names []string
 	for _, e := range entries {

@@ -92,14 +92,14 @@ func readLimited(f *os.File, limit int64) ([]byte, error) {
 }
 
 // List returns the entries of the directory dir, sorted by name; "." is the
-// root. A directory that does not exist has none.
+// root. A directory that does not exist has none, nor has a file.
 func (d *Dir) List(dir string) ([]fs.DirEntry, error) {
 	if dir != "." {
 		if err := checkName(dir); err != nil {
 			return nil, fmt.Errorf("list directory: %w", err)
 		}
 		err := d.checkParents(dir + "/x")
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || d.isFile(dir) {
 			return nil, nil
 		}
 		if err != nil {
@@ -111,6 +111,11 @@ func (d *Dir) List(dir string) ([]fs.DirEntry, error) {
 		return nil, fmt.Errorf("list directory: %w", err)
 	}
 	return entries, nil
+}
+
+func (d *Dir) isFile(name string) bool {
+	info, err := d.root.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // checkParents refuses a name with anything but directories on the way to it.

@@ -1,0 +1,565 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaind/chaind/segments"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestLayout lists every blob that the writing of one run makes.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	for _, tenant := range []string{"", "acme"} {
+		for backEnd, make := range backEnds {
+			t.Run(backEnd+"/"+tenant, func(t *testing.T) {
+				t.Parallel()
+				b := make(t)
+				s, err := Open(t.Context(), Config{Blobs: b, Owner: "store"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				place := Place{Tenant: tenant, PromptHash: testPrompt, Session: testSession}
+				e, text := testEvidence(place, "x", false, runID(1), runID(2))
+				e.Sealed = Position{Epoch: 1, StreamSeq: 7}
+				w := write(t, s, e)
+				if _, err := s.WriteSnapshot(t.Context(), place, runID(1), []byte("{}")); err != nil {
+					t.Fatal(err)
+				}
+				dir := testDir
+				if tenant != "" {
+					dir = "tenants/acme/" + testDir
+				}
+				head := e.Head.String()
+				want := map[string]string{
+					dir + "/evidence/heads/" + head + ".evidence.json":   string(text),
+					dir + "/evidence/run-heads/" + runID(1) + ".head":    head,
+					dir + "/evidence/run-heads/" + runID(1) + "/" + head: "1 7\n",
+					dir + "/evidence/run-heads/" + runID(2) + ".head":    head,
+					dir + "/evidence/run-heads/" + runID(2) + "/" + head: "1 7\n",
+					dir + "/" + fmt.Sprintf("%064x", 1) + ".artifact":    "PLAR1\n\x00\x00\x00\x4a" + snapshotMetadata + "{}",
+					".chaind/owner": "store\n",
+				}
+				marker := ".chaind/snapshots/" + dir + "/" + fmt.Sprintf("%064x", 1) + ".artifact"
+				got := map[string]string{}
+				for _, name := range names(t, b, "") {
+					got[name] = get(t, b, name)
+				}
+				if !strings.HasSuffix(got[marker], "\n") || strings.Count(got[marker], "\n") != 2 {
+					t.Errorf("marker %q", got[marker])
+				}
+				delete(got, marker)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if want := (Written{Path: e.Place.EvidencePath(Heads, e.Head), Outcome: Stored, Bytes: uint64(len(text)), SHA256: segments.Sum(text)}); w != want {
+					t.Errorf("written %+v", w)
+				}
+			})
+		}
+	}
+}
+
+// TestOtherClasses: nothing of a chain that does not conform is where the
+// reference looks.
+func TestOtherClasses(t *testing.T) {
+	t.Parallel()
+	for _, class := range []Class{Unplanned, Nonconforming} {
+		b := NewMemory()
+		s := openSidecars(t, b)
+		e, text := testEvidence(testPlace, "x", false, runID(1))
+		e.Class = class
+		write(t, s, e)
+		want := []string{testDir + "/evidence/" + string(class) + "/" + e.Head.String() + ".evidence.json"}
+		if diff := cmp.Diff(want, names(t, b, "")); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := s.ReadRun(t.Context(), testPlace, runID(1)); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s found by run id: %v", class, err)
+		}
+		found, err := s.ReadHead(t.Context(), testPlace, class, e.Head)
+		if err != nil || string(found.Bytes) != string(text) || found.Via != ViaHead || *found.Head != e.Head || found.Class != class {
+			t.Errorf("%s by head: %+v, %v", class, found, err)
+		}
+	}
+	e, _ := testEvidence(testPlace, "x", false)
+	e.Class = "run-heads"
+	if _, err := openSidecars(t, NewMemory()).Write(t.Context(), e); !errors.Is(err, ErrName) {
+		t.Errorf("unknown class: %v", err)
+	}
+}
+
+// recorder notes the names written, in order.
+type recorder struct {
+	Blobs
+	wrote []string
+}
+
+func (r *recorder) Put(ctx context.Context, name string, body Body) error {
+	r.wrote = append(r.wrote, name)
+	return r.Blobs.Put(ctx, name, body)
+}
+
+func (r *recorder) PutOnce(ctx context.Context, name string, body Body) error {
+	r.wrote = append(r.wrote, name)
+	return r.Blobs.PutOnce(ctx, name, body)
+}
+
+func TestHeadBeforePointers(t *testing.T) {
+	t.Parallel()
+	b := &recorder{Blobs: NewMemory()}
+	e, _ := testEvidence(testPlace, "x", false, runID(1))
+	write(t, openSidecars(t, b), e)
+	want := []string{testPlace.EvidencePath(Heads, e.Head), testPlace.history(runID(1)) + e.Head.String(), testPlace.pointer(runID(1))}
+	if diff := cmp.Diff(want, b.wrote); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFirstBytesStand: a head that was first written with another signature
+// keeps it, and the caller is told what stands.
+func TestFirstBytesStand(t *testing.T) {
+	t.Parallel()
+	for _, firstSigned := range []bool{false, true} {
+		b := NewMemory()
+		s := openSidecars(t, b)
+		first, text := testEvidence(testPlace, "x", firstSigned)
+		later, _ := testEvidence(testPlace, "x", !firstSigned)
+		write(t, s, first)
+		w := write(t, s, later)
+		if w.Outcome != Kept || w.SHA256 != segments.Sum(text) || w.Standing == nil || (w.Standing.Signature != nil) != firstSigned {
+			t.Errorf("first signed %v: %+v", firstSigned, w)
+		}
+		if get(t, b, w.Path) != string(text) {
+			t.Error("the first bytes are gone")
+		}
+	}
+}
+
+// TestNewRunsOfKnownHead is quirk 28, and quirk 29: missing pointers of a known
+// head are written, a later head takes the pointer, the earlier stays findable.
+func TestNewRunsOfKnownHead(t *testing.T) {
+	t.Parallel()
+	s := openSidecars(t, NewMemory())
+	one, _ := testEvidence(testPlace, "one", false, runID(1))
+	one.Sealed = Position{1, 5}
+	write(t, s, one)
+	one.RunIDs = []string{runID(1), runID(2)}
+	write(t, s, one)
+	two, _ := testEvidence(testPlace, "two", false, runID(1))
+	two.Sealed = Position{1, 9}
+	write(t, s, two)
+	for id, want := range map[string]segments.Digest{runID(1): two.Head, runID(2): one.Head} {
+		if found, err := s.ReadRun(t.Context(), testPlace, id); err != nil || *found.Head != want || found.Via != ViaPointer {
+			t.Errorf("run %s: %+v, %v", id, found, err)
+		}
+	}
+	heads, err := s.RunHeads(t.Context(), testPlace, runID(1))
+	if diff := cmp.Diff([]RunHead{{one.Head, Position{1, 5}}, {two.Head, Position{1, 9}}}, heads); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	// Sealing the earlier one again, as after a crash, does not turn back the pointer.
+	write(t, s, one)
+	if found, err := s.ReadRun(t.Context(), testPlace, runID(1)); err != nil || *found.Head != two.Head {
+		t.Errorf("after the earlier one again: %+v, %v", found, err)
+	}
+}
+
+// TestReferencePointer: the reference keeps no history, so a head that only its
+// pointer named is entered before the pointer moves.
+func TestReferencePointer(t *testing.T) {
+	t.Parallel()
+	b := NewMemory()
+	s := openSidecars(t, b)
+	theirs, text := testEvidence(testPlace, "theirs", false, runID(1))
+	put(t, b, testPlace.EvidencePath(Heads, theirs.Head), string(text))
+	put(t, b, testPlace.pointer(runID(1)), theirs.Head.String())
+	ours, _ := testEvidence(testPlace, "ours", false, runID(1))
+	ours.Sealed = Position{1, 1}
+	write(t, s, ours)
+	heads, err := s.RunHeads(t.Context(), testPlace, runID(1))
+	if diff := cmp.Diff([]RunHead{{theirs.Head, Position{}}, {ours.Head, Position{1, 1}}}, heads); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	// A pointer to a file that is not there names nothing to be kept.
+	put(t, b, testPlace.pointer(runID(2)), strings.Repeat("0", 64))
+	ours.RunIDs = []string{runID(2)}
+	write(t, s, ours)
+	heads, err = s.RunHeads(t.Context(), testPlace, runID(2))
+	if diff := cmp.Diff([]RunHead{{ours.Head, Position{1, 1}}}, heads); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
+// TestDamageIsRepaired is case F11: whatever stands under a known head is
+// looked at, not taken for done.
+func TestDamageIsRepaired(t *testing.T) {
+	t.Parallel()
+	e, text := testEvidence(testPlace, "x", true, runID(1))
+	other, otherText := testEvidence(testPlace, "other", true, runID(1))
+	elsewhere := testPlace
+	elsewhere.Session = strings.Repeat("0", 32)
+	_, strayed := testEvidence(elsewhere, "x", false, runID(1))
+	forged := testBundle(testPlace, "x", true, runID(1))
+	forged.Signature.SignatureHex = strings.Repeat("0", 128)
+	damages := map[string]string{
+		"empty": "", "half": string(text[:len(text)/2]), "another head": string(otherText), "no JSON": "x",
+		"another session": string(strayed), "bad signature": string(segments.AppendBundle(nil, forged)),
+		"trailing": string(text) + "{}", "unknown member": `{"x":1,` + string(text[1:]),
+		"without head": strings.Replace(string(text), `,"head":"`+e.Head.String()+`"`, "", 1),
+	}
+	if len(other.RunIDs) != 1 {
+		t.Fatal("no run")
+	}
+	for name, damage := range damages {
+		for backEnd, make := range backEnds {
+			t.Run(backEnd+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				b := make(t)
+				s := openSidecars(t, b)
+				w := write(t, s, e)
+				put(t, b, w.Path, damage)
+				if ok, err := s.Intact(t.Context(), e, w.SHA256); ok || err != nil {
+					t.Errorf("damage is not noticed: %v, %v", ok, err)
+				}
+				if w := write(t, s, e); w.Outcome != Repaired || w.SHA256 != segments.Sum(text) {
+					t.Errorf("%+v", w)
+				}
+				if get(t, b, w.Path) != string(text) {
+					t.Error("damage stands")
+				}
+				if ok, err := s.Intact(t.Context(), e, w.SHA256); !ok || err != nil {
+					t.Errorf("after the repair: %v, %v", ok, err)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryFlippedByte: a bundle with one byte changed is replaced unless it is
+// still one with the same head, which then stands; told the exact bytes, Write
+// replaces every one.
+func TestEveryFlippedByte(t *testing.T) {
+	t.Parallel()
+	e, text := testEvidence(testPlace, "x", false, runID(1))
+	path := testPlace.EvidencePath(Heads, e.Head)
+	kept := 0
+	for i := range text {
+		flipped := slices.Clone(text)
+		flipped[i] ^= 1
+		b := NewMemory()
+		s := openSidecars(t, b)
+		put(t, b, path, string(flipped))
+		w := write(t, s, e)
+		bundle, _, err := segments.ReadBundle(strings.NewReader(get(t, b, path)))
+		if err != nil || *bundle.Head != e.Head {
+			t.Fatalf("byte %d flipped: what stands is no bundle with the head: %v", i, err)
+		}
+		if w.Outcome == Kept {
+			kept++
+			e.Exact = true
+			w = write(t, s, e)
+			e.Exact = false
+		}
+		if w.Outcome != Repaired || get(t, b, path) != string(text) {
+			t.Fatalf("byte %d flipped: %s", i, w.Outcome)
+		}
+	}
+	// Digits of times, and what the scope says beside the place, are not hashed.
+	if kept == 0 || kept > 100 {
+		t.Errorf("%d of %d changed bundles pass for first bytes", kept, len(text))
+	}
+}
+
+// TestPointerDamage: pointers and history entries are made right on the next
+// write, and Intact tells when they are not.
+func TestPointerDamage(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{"", "x", strings.Repeat("0", 63), "../../../../etc", strings.Repeat("z", 64), strings.Repeat(" ", 5000)} {
+		b := NewMemory()
+		s := openSidecars(t, b)
+		e, text := testEvidence(testPlace, "x", false, runID(1))
+		e.Sealed = Position{2, 3}
+		write(t, s, e)
+		for _, name := range []string{testPlace.pointer(runID(1)), testPlace.history(runID(1)) + e.Head.String()} {
+			whole := get(t, b, name)
+			put(t, b, name, damage)
+			if ok, err := s.Intact(t.Context(), e, segments.Sum(text)); ok || err != nil {
+				t.Errorf("%.10q in %s is not noticed: %v", damage, name, err)
+			}
+			write(t, s, e)
+			if get(t, b, name) != whole {
+				t.Errorf("%.10q in %s stands", damage, name)
+			}
+		}
+	}
+}
+
+// TestLostPointer: the history tells which head was sealed last.
+func TestLostPointer(t *testing.T) {
+	t.Parallel()
+	b := NewMemory()
+	s := openSidecars(t, b)
+	early, _ := testEvidence(testPlace, "early", false, runID(1))
+	early.Sealed = Position{1, 5}
+	late, _ := testEvidence(testPlace, "late", false, runID(1))
+	late.Sealed = Position{2, 1}
+	write(t, s, late)
+	write(t, s, early)
+	if err := b.Remove(t.Context(), testPlace.pointer(runID(1))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, early)
+	if got := get(t, b, testPlace.pointer(runID(1))); got != late.Head.String() {
+		t.Errorf("pointer %s", got)
+	}
+}
+
+// TestOrderOfWrites: whatever the order of the writes, and however often each
+// comes, the same blobs are there.
+func TestOrderOfWrites(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "chains")
+		var all []Evidence
+		for i := range n {
+			var runs []string
+			for r := range 3 {
+				if rapid.Bool().Draw(t, "run") {
+					runs = append(runs, runID(r))
+				}
+			}
+			e, _ := testEvidence(testPlace, fmt.Sprint(i), false, runs...)
+			e.Sealed = Position{Epoch: uint32(rapid.IntRange(1, 2).Draw(t, "epoch")), StreamSeq: uint64(i + 1)}
+			all = append(all, e)
+		}
+		want := dump(t, all)
+		order := rapid.Permutation(append(all, all[rapid.IntRange(0, n-1).Draw(t, "again")])).Draw(t, "order")
+		if diff := cmp.Diff(want, dump(t, order)); diff != "" {
+			t.Fatalf("(-in order +out of order):\n%s", diff)
+		}
+	})
+}
+
+func dump(t *rapid.T, list []Evidence) map[string]string {
+	b := NewMemory()
+	s, err := Open(context.Background(), Config{Blobs: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if _, err := s.Write(context.Background(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := map[string]string{}
+	for name, content := range b.blobs {
+		all[name] = string(content)
+	}
+	return all
+}
+
+// faulty makes the n-th operation fail, with or without effect.
+type faulty struct {
+	Blobs
+	n       int
+	persist bool
+	count   int
+}
+
+func (f *faulty) do(op func() error) error {
+	f.count++
+	if f.count-1 != f.n {
+		return op()
+	}
+	if f.persist {
+		op()
+	}
+	return errInjected
+}
+
+func (f *faulty) Put(ctx context.Context, name string, body Body) error {
+	return f.do(func() error { return f.Blobs.Put(ctx, name, body) })
+}
+
+func (f *faulty) PutOnce(ctx context.Context, name string, body Body) error {
+	return f.do(func() error { return f.Blobs.PutOnce(ctx, name, body) })
+}
+
+func (f *faulty) Open(ctx context.Context, name string) (r io.ReadSeekCloser, err error) {
+	err = f.do(func() error { r, err = f.Blobs.Open(ctx, name); return err })
+	if err != nil {
+		r = nil
+	}
+	return r, err
+}
+
+func (f *faulty) List(ctx context.Context, prefix string, visit func(string) error) error {
+	return f.do(func() error { return f.Blobs.List(ctx, prefix, visit) })
+}
+
+func (f *faulty) Remove(ctx context.Context, name string) error {
+	return f.do(func() error { return f.Blobs.Remove(ctx, name) })
+}
+
+// TestFaults makes each operation of a write fail, with and without effect. It
+// must be reported, and the next attempt must leave what one without a fault
+// leaves.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	early, _ := testEvidence(testPlace, "early", false, runID(1))
+	early.Sealed = Position{1, 1}
+	e, _ := testEvidence(testPlace, "x", true, runID(1), runID(2))
+	e.Sealed = Position{1, 2}
+	now := Config{Now: fixedNow}
+	writeAll := func(b Blobs) error {
+		cfg := now
+		cfg.Blobs, cfg.Owner = b, "store"
+		s, err := Open(t.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		if _, err := s.WriteSnapshot(t.Context(), testPlace, runID(1), []byte("{}")); err != nil {
+			return err
+		}
+		_, err = s.Write(t.Context(), e)
+		return err
+	}
+	prepare := func() *Memory {
+		b := NewMemory()
+		s := openSidecars(t, b)
+		write(t, s, early)
+		put(t, b, testPlace.EvidencePath(Heads, e.Head), "damaged")
+		return b
+	}
+	clean := prepare()
+	if err := writeAll(clean); err != nil {
+		t.Fatal(err)
+	}
+	for _, persist := range []bool{false, true} {
+		n := 0
+		for ; ; n++ {
+			b := prepare()
+			f := &faulty{Blobs: b, n: n, persist: persist}
+			err := writeAll(f)
+			if f.count <= n {
+				break
+			}
+			if !errors.Is(err, errInjected) {
+				t.Fatalf("operation %d failed, result %v", n, err)
+			}
+			if err := writeAll(b); err != nil {
+				t.Fatalf("again after operation %d failed: %v", n, err)
+			}
+			if diff := cmp.Diff(clean.blobs, b.blobs); diff != "" {
+				t.Fatalf("again after operation %d failed (-clean +got):\n%s", n, diff)
+			}
+		}
+		if n < 15 {
+			t.Errorf("only %d operations were made to fail", n)
+		}
+	}
+}
+
+// TestLinks is case F17 for sidecars.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	target := filepath.Join(outside, "f")
+	if err := os.WriteFile(target, []byte("outside"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	s := openSidecars(t, openDir(t, root))
+	e, text := testEvidence(testPlace, "x", false, runID(1))
+	w := write(t, s, e)
+	for _, name := range []string{w.Path, testPlace.pointer(runID(1))} {
+		link(t, target, filepath.Join(root, name))
+		if _, err := s.ReadRun(t.Context(), testPlace, runID(1)); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("read through %s: %v", name, err)
+		}
+		write(t, s, e)
+		if found, err := s.ReadRun(t.Context(), testPlace, runID(1)); err != nil || string(found.Bytes) != string(text) {
+			t.Errorf("after writing %s again: %v", name, err)
+		}
+	}
+	dir := filepath.Join(root, filepath.Dir(w.Path))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	link(t, outside, dir)
+	if _, err := s.Write(t.Context(), e); err == nil {
+		t.Error("wrote into a directory that is a link")
+	}
+	if _, err := s.ReadHead(t.Context(), testPlace, Heads, e.Head); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("read in a directory that is a link: %v", err)
+	}
+	entries, err := os.ReadDir(outside)
+	if content, _ := os.ReadFile(target); err != nil || len(entries) != 1 || string(content) != "outside" {
+		t.Errorf("outside changed: %v, %q", entries, content)
+	}
+}
+
+func link(t *testing.T, to, at string) {
+	t.Helper()
+	os.Remove(at)
+	if err := os.Symlink(to, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBadPlaces: what is not in its form is refused before anything is touched.
+func TestBadPlaces(t *testing.T) {
+	t.Parallel()
+	b := NewMemory()
+	s := openSidecars(t, b)
+	good, _ := testEvidence(testPlace, "x", false, runID(1))
+	change := map[string]func(*Place){
+		"tenant _":           func(p *Place) { p.Tenant = "_" },
+		"tenant with dots":   func(p *Place) { p.Tenant = ".." },
+		"tenant with slash":  func(p *Place) { p.Tenant = "a/b" },
+		"long tenant":        func(p *Place) { p.Tenant = strings.Repeat("a", 65) },
+		"capital hash":       func(p *Place) { p.PromptHash = strings.ToUpper(testPrompt) },
+		"short hash":         func(p *Place) { p.PromptHash = testPrompt[1:] },
+		"no hash":            func(p *Place) { p.PromptHash = "" },
+		"session with slash": func(p *Place) { p.Session = "../" + testSession[3:] },
+	}
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		e := good
+		change[name](&e.Place)
+		_, err := s.Write(t.Context(), e)
+		_, readErr := s.ReadRun(t.Context(), e.Place, runID(1))
+		_, headErr := s.ReadHead(t.Context(), e.Place, Heads, e.Head)
+		_, snapErr := s.WriteSnapshot(t.Context(), e.Place, runID(1), nil)
+		for _, err := range []error{err, readErr, headErr, snapErr} {
+			if !errors.Is(err, ErrName) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for _, id := range []string{"", "pr", "../../etc/cron.d/x", "/abs", "..", strings.ToUpper(runID(10)), "PR" + runID(1)[2:], runID(1) + "0"} {
+		e := good
+		e.RunIDs = []string{id}
+		_, err := s.Write(t.Context(), e)
+		_, readErr := s.ReadRun(t.Context(), testPlace, id)
+		_, snapErr := s.ReadSnapshot(t.Context(), testPlace, id)
+		for _, err := range []error{err, readErr, snapErr} {
+			if !errors.Is(err, ErrName) {
+				t.Errorf("run id %q: %v", id, err)
+			}
+		}
+	}
+	if list := names(t, b, ""); len(list) != 0 {
+		t.Errorf("something was written: %v", list)
+	}
+}
