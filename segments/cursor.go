@@ -154,17 +154,25 @@ func (c *cursor) name() []byte {
 
 // quoted reads the string at pos and returns it without escapes.
 func (c *cursor) quoted() []byte {
-	start, escaped := c.pos, false
-	for c.pos++; c.text[c.pos] != '"'; c.pos++ {
+	c.pos++
+	rest := c.text[c.pos:]
+	plain := rest[:bytes.IndexByte(rest, '"')]
+	if bytes.IndexByte(plain, '\\') >= 0 {
+		return c.unescaped()
+	}
+	c.pos += len(plain) + 1
+	return plain
+}
+
+// unescaped reads the string whose first character is at pos.
+func (c *cursor) unescaped() []byte {
+	start := c.pos - 1
+	for ; c.text[c.pos] != '"'; c.pos++ {
 		if c.text[c.pos] == '\\' {
-			escaped = true
 			c.pos++
 		}
 	}
 	c.pos++
-	if !escaped {
-		return c.text[start+1 : c.pos-1]
-	}
 	plain, _ := jsontext.AppendUnquote(nil, c.text[start:c.pos]) // valid: checked before
 	return plain
 }
@@ -172,11 +180,13 @@ func (c *cursor) quoted() []byte {
 // lexeme reads the number or literal at pos.
 func (c *cursor) lexeme() []byte {
 	start := c.pos
-	for c.pos < len(c.text) && !isSpace(c.text[c.pos]) && !bytes.ContainsRune([]byte(",]}"), rune(c.text[c.pos])) {
+	for c.pos < len(c.text) && !endsLexeme(c.text[c.pos]) {
 		c.pos++
 	}
 	return c.text[start:c.pos]
 }
+
+func endsLexeme(b byte) bool { return b == ',' || b == ']' || b == '}' || isSpace(b) }
 
 // pass moves behind the value at pos without looking into it.
 func (c *cursor) pass() {

@@ -93,10 +93,20 @@ func (c *cursor) digest(dst *Digest) error {
 	if _, err := hex.Decode(dst[:], digits); err != nil {
 		return c.fail(start, "want a digest of %d hexadecimal digits", 2*len(dst))
 	}
-	if len(b) != len(digits) || !isLowerHex(digits) {
+	if len(b) != len(digits) || hasUpper(digits) {
 		c.report(NoncanonicalHex, start)
 	}
 	return nil
+}
+
+// hasUpper reports whether hexadecimal digits have one of A to F: alone among
+// them these lack bit 5.
+func hasUpper(digits []byte) bool {
+	all := byte(0xff)
+	for _, c := range digits {
+		all &= c
+	}
+	return all&0x20 == 0
 }
 
 func (c *cursor) optDigest(dst **Digest) error {
