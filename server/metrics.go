@@ -38,6 +38,7 @@ const (
 //	chaind_http_in_flight                        requests being answered
 //	chaind_http_panics_total                     recovered panics of handlers
 //	chaind_intake_connected                      1: connected and consuming
+//	chaind_intake_applied_sequence               last stream sequence whose effect is durable
 //	chaind_intake_lag_messages                   messages in the stream that are not applied yet
 //	chaind_intake_lag_seconds                    age of the oldest of them, as far as known
 //	chaind_seal_jobs{state}                      pending, failed (tried at least once in vain)

@@ -58,6 +58,7 @@ func Weaknesses() []string {
 // Snapshot is the daemon's state at one moment, for gauges.
 type Snapshot struct {
 	IntakeConnected   bool
+	AppliedSequence   uint64   // last stream sequence whose effect is durable
 	LagMessages       uint64   // in the stream, not applied
 	LagSeconds        float64  // age of the oldest of them; 0: none or unknown
 	SealsPending      uint64   // seal jobs
@@ -77,6 +78,7 @@ type stateCollector struct{ state func() Snapshot }
 
 var (
 	descConnected  = gaugeDesc("chaind_intake_connected", "1: connected to the broker and consuming.")
+	descApplied    = gaugeDesc("chaind_intake_applied_sequence", "Last stream sequence whose effect is durable.")
 	descLag        = gaugeDesc("chaind_intake_lag_messages", "Messages in the stream that are not applied yet.")
 	descLagSeconds = gaugeDesc("chaind_intake_lag_seconds", "Age of the oldest message that is not applied yet.")
 	descSealJobs   = gaugeDesc("chaind_seal_jobs", "Seal jobs by state.", "state")
@@ -97,7 +99,7 @@ func gaugeDesc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descConnected, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
+	for _, d := range []*prometheus.Desc{descConnected, descApplied, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
 		descEpochs, descWeakness, descKey, descStoreBytes, descReady, descNotReady} {
 		ch <- d
 	}
@@ -110,6 +112,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(descConnected, bit(s.IntakeConnected))
+	gauge(descApplied, float64(s.AppliedSequence))
 	gauge(descLag, float64(s.LagMessages))
 	gauge(descLagSeconds, s.LagSeconds)
 	gauge(descSealJobs, float64(s.SealsPending), "pending")
