@@ -128,7 +128,7 @@ func (s *Sealer) due(busy map[uint64]struct{}) (id uint64, wait time.Duration, f
 func (s *Sealer) work(ctx context.Context, job *store.SealJob) {
 	sealed, err := s.seal(ctx, job)
 	if err == nil {
-		err = s.finish(job, sealed)
+		err = s.finish(ctx, job, sealed)
 	}
 	switch {
 	case err == nil:
@@ -136,12 +136,12 @@ func (s *Sealer) work(ctx context.Context, job *store.SealJob) {
 	case ctx.Err() != nil:
 		// Stopped, not failed: the job is still in the store.
 	default:
-		s.fail(job, err)
+		s.fail(ctx, job, err)
 	}
 }
 
-func (s *Sealer) finish(job *store.SealJob, sealed Sealed) error {
-	if err := s.cfg.Store.FinishSeal(job, sealed.Result); err != nil {
+func (s *Sealer) finish(ctx context.Context, job *store.SealJob, sealed Sealed) error {
+	if err := s.cfg.Store.FinishSeal(ctx, job, sealed.Result); err != nil {
 		return fmt.Errorf("finish seal: %w", err)
 	}
 	s.log.Info("sealed", "tenant", job.Key.Tenant, "chain", job.Key.Chain, "outcome", string(sealed.Outcome),
@@ -154,7 +154,7 @@ func (s *Sealer) finish(job *store.SealJob, sealed Sealed) error {
 
 // fail counts a failure here, for the pause, and in the store, for whoever
 // looks after a restart.
-func (s *Sealer) fail(job *store.SealJob, err error) {
+func (s *Sealer) fail(ctx context.Context, job *store.SealJob, err error) {
 	s.mu.Lock()
 	f := s.failing[job.ID]
 	now := s.cfg.Now()
@@ -169,7 +169,7 @@ func (s *Sealer) fail(job *store.SealJob, err error) {
 	s.mu.Unlock()
 
 	attrs := []any{"tenant", job.Key.Tenant, "chain", job.Key.Chain, "attempt", count, "pause", pause, "err", err}
-	if err := s.cfg.Store.FailSeal(job, err.Error()); err != nil {
+	if err := s.cfg.Store.FailSeal(ctx, job, err.Error()); err != nil {
 		attrs = append(attrs, "record_err", err)
 	}
 	s.log.Warn("seal failed, will try again", attrs...)

@@ -18,8 +18,8 @@ import (
 type Store interface {
 	SealJobs(after uint64, limit int) ([]store.SealJob, error)
 	SealJobsAdded() <-chan struct{}
-	FinishSeal(job *store.SealJob, result store.SealResult) error
-	FailSeal(job *store.SealJob, reason string) error
+	FinishSeal(ctx context.Context, job *store.SealJob, result store.SealResult) error
+	FailSeal(ctx context.Context, job *store.SealJob, reason string) error
 	Chain(key events.Key) (*store.ChainRecord, error)
 	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
 	Segments(key events.Key, from uint64, limit int) ([]store.SegmentRecord, error)
