@@ -10,8 +10,8 @@ import (
 // value stands before the first segment.
 //
 // It is plain data: a store may keep it in any encoding and go on from it
-// later. Memory: the topology of the first and the last comp_committed and one
-// bit per entry. Only a chain whose steps come before their comp, or leave its
+// later. Memory: the topology of the first and the last comp_committed and four
+// bytes per step. Only a chain whose steps come before their comp, or leave its
 // topology, costs more (the ids of those steps), unless Lean is set.
 type Order struct {
 	// Lean bounds the state by the topologies, for a caller who needs no
@@ -48,8 +48,7 @@ type SeqRun struct {
 // be a subsequence of it, each entry used at most once.
 type Progress struct {
 	Topo []string // never written to; shared with the comp_committed
-	Next int      // entries before it are used or passed over
-	Ran  []uint64 // bit i%64 of word i/64: entry i was used; grows on demand
+	Ran  []uint32 // entries used, ascending: positions in Topo
 
 	Broken *Offence // first step that does not fit; nil: all fit
 }
@@ -169,8 +168,8 @@ func (o *Order) replay(p *Progress, ids iter.Seq[string]) (n uint64) {
 // executed yields the ids of all executed steps in chain order.
 func (o *Order) executed(yield func(string) bool) {
 	if o.First != nil {
-		for i := range o.First.Next {
-			if o.First.ran(i) && !yield(o.First.Topo[i]) {
+		for _, at := range o.First.Ran {
+			if !yield(o.First.Topo[at]) {
 				return
 			}
 		}
@@ -190,23 +189,19 @@ func (p *Progress) step(id string, seq uint64) bool {
 	return p.Broken == nil
 }
 
-// fits uses the next entry that is id; without one nothing changes.
+// fits uses the next entry that is id; without one nothing changes. Over all
+// steps it looks at each entry once, and at the rest once more for a misfit.
 func (p *Progress) fits(id string) bool {
-	i := slices.Index(p.Topo[p.Next:], id)
+	next := 0
+	if n := len(p.Ran); n > 0 {
+		next = int(p.Ran[n-1]) + 1
+	}
+	i := slices.Index(p.Topo[next:], id)
 	if i < 0 {
 		return false
 	}
-	i += p.Next
-	for len(p.Ran) <= i/64 {
-		p.Ran = append(p.Ran, 0)
-	}
-	p.Ran[i/64] |= 1 << (i % 64)
-	p.Next = i + 1
+	p.Ran = append(p.Ran, uint32(next+i))
 	return true
-}
-
-func (p *Progress) ran(i int) bool {
-	return i/64 < len(p.Ran) && p.Ran[i/64]&(1<<(i%64)) != 0
 }
 
 // AgainstLast is the progress against the last comp_committed; nil: no comp
@@ -226,15 +221,16 @@ func (o *Order) Missing(limit int) (ids []string, total int) {
 		return nil, 0
 	}
 	open := make(map[string]bool)
+	ran := p.Ran
 	for i, id := range p.Topo {
-		if !p.ran(i) {
-			open[id] = true
+		if len(ran) > 0 && int(ran[0]) == i {
+			ran = ran[1:]
+			continue
 		}
+		open[id] = true
 	}
-	for i, id := range p.Topo {
-		if p.ran(i) {
-			delete(open, id)
-		}
+	for _, at := range p.Ran {
+		delete(open, p.Topo[at])
 	}
 	for id := range o.executed {
 		delete(open, id)

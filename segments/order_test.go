@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chaind/chaind/segments"
 	"github.com/google/go-cmp/cmp"
@@ -180,8 +181,8 @@ func TestHonestOrderStaysSmall(t *testing.T) {
 	for i := range b.Segments {
 		o.Add(&b.Segments[i])
 	}
-	if o.Last != nil || len(o.Tail) != 0 || len(o.Seqs) != 1 || len(o.First.Ran) > n/64+1 {
-		t.Errorf("last %v, %d tail, %d runs, %d words", o.Last != nil, len(o.Tail), len(o.Seqs), len(o.First.Ran))
+	if o.Last != nil || len(o.Tail) != 0 || len(o.Seqs) != 1 || len(o.First.Ran) != n {
+		t.Errorf("last %v, %d tail, %d runs, %d positions", o.Last != nil, len(o.Tail), len(o.Seqs), len(o.First.Ran))
 	}
 	if v := verdictOf(&o); v.KindOrder != nil || v.First != nil || v.Missing != nil {
 		t.Errorf("%+v", v)
@@ -196,5 +197,30 @@ func TestMissingIsBounded(t *testing.T) {
 	ids, total := o.Missing(2)
 	if !slices.Equal(ids, []string{"a", "b"}) || total != 3 {
 		t.Errorf("%v, %d", ids, total)
+	}
+}
+
+// Replaying earlier steps against each of many plans must not go quadratic.
+func TestOrderOfManyPlansIsLinear(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	var topo []string
+	for i := range n {
+		topo = append(topo, fmt.Sprint(i))
+	}
+	var o segments.Order
+	o.Add(&segments.Segment{Kind: &segments.CompCommitted{StepTopo: topo}})
+	for _, id := range topo[n/2:] {
+		o.Add(&segments.Segment{Kind: &segments.StepExecuted{StepID: id}})
+	}
+	start := time.Now()
+	for i := range n {
+		o.Add(&segments.Segment{Kind: &segments.CompCommitted{StepTopo: []string{topo[n/2], fmt.Sprint("x", i%2)}}})
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("%v for %d plans", d, n)
+	}
+	if b := o.AgainstLast().Broken; b == nil || b.StepID != topo[n/2+1] {
+		t.Errorf("%+v", b)
 	}
 }
