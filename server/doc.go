@@ -26,11 +26,13 @@
 //
 // An evidence answer is the stored bundle, decoded and written anew in the
 // format's own member order, so that members unknown to the format are gone
-// and hex is lower case. Before that it passed the format's "serve" check, and
-// for a run whose snapshot is at hand "serve with run seal"; beyond the
-// reference, a file that lies under another head's or another session's name,
-// a revoked, untrusted or weak key, and with a trust list a missing signature
-// are refused too. Answers carry
+// and hex is lower case. Before that it passed the format's "serve" check, or,
+// for a run whose snapshot is at hand, "serve with run seal"; and strict
+// verification in everything but spelling, so that a file under another head's
+// or session's name, a run that the bundle does not seal, a weak or revoked
+// key, and with a trust list a missing signature are refused too. An unplanned
+// or nonconforming chain is served by chain only, and only what puts it into
+// its class is forgiven. Answers carry
 //
 //	ETag               the SHA-256 of the bytes sent, strong
 //	Repr-Digest        the same as RFC 9530 has it

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/chaind/chaind/keys"
@@ -26,14 +27,19 @@ func judge(ctx context.Context, q *question, stored, snapshot []byte) (verdict, 
 	if err != nil {
 		return verdict{problem: undecodable(err.Error()), result: resultUndecodable, tenant: q.place.Tenant}, nil
 	}
-	options := verifier.Options{Mode: verifier.Reference, Trust: q.trust, AllowUnsigned: q.allowUnsigned, RunID: q.runID}
 	v := verdict{result: resultPassed, tenant: bundle.Scope.TenantID, seal: sealNotRequested}
+	options := verifier.Options{
+		Trust: q.trust, AllowUnsigned: q.allowUnsigned, RunID: q.runID,
+		Location: &verifier.Location{PromptHash: q.place.PromptHash, Session: q.place.Session},
+	}
+	if q.place.Tenant != "" { // Plasm keeps bundles of every tenant under paths without one
+		options.Location.Tenant = &q.place.Tenant
+	}
+	if q.head != (segments.Digest{}) {
+		options.Location.FileName = q.head.String() + ".evidence.json"
+	}
 	if q.runID != "" {
 		options.Artifact, v.seal = decodeSnapshot(snapshot)
-	}
-	if q.class != sidecar.Heads {
-		options.Mode = verifier.Strict
-		options.Location = &verifier.Location{PromptHash: q.place.PromptHash, Session: q.place.Session}
 	}
 	report := verifier.Evidence(ctx, bytes.NewReader(stored), options)
 	if err := ctx.Err(); err != nil {
@@ -44,7 +50,7 @@ func judge(ctx context.Context, q *question, stored, snapshot []byte) (verdict, 
 		v.head = report.ComputedHead.String()
 	}
 	v.asStored = bytes.Equal(segments.AppendBundle(make([]byte, 0, len(stored)), bundle), stored)
-	if why := objection(q, bundle, report); why != "" {
+	if why := objection(q, bundle, options.Artifact, report); why != "" {
 		v.problem, v.result = refused(why), resultRefused
 	}
 	return v, nil
@@ -63,78 +69,70 @@ func decodeSnapshot(snapshot []byte) (doc *segments.SealDocument, state string) 
 	return doc, sealPassed
 }
 
-// objection is the first reason not to serve a decoded bundle; "": none. First
-// what the reference would say, then what it does not look at.
-func objection(q *question, bundle *segments.Bundle, report *verifier.Report) string {
-	var why string
+// objection is the first reason not to serve a decoded bundle; "": none. For a
+// conforming chain that is what the reference says, in its words, since the
+// format exchanges them; then, for every chain, what strict verification says
+// beyond the spelling, which is gone from the bundle written anew, and beyond
+// what puts the chain into its class.
+func objection(q *question, bundle *segments.Bundle, artifact *segments.SealDocument, report *verifier.Report) string {
 	if q.class == sidecar.Heads {
-		why = referenceObjection(report)
-	} else {
-		why = classObjection(q.class, report)
+		if why := referenceObjection(bundle, q.trust, q.runID, artifact); why != "" {
+			return why
+		}
 	}
-	switch {
-	case why != "":
-		return why
-	case bundle.Signature != nil && weak(bundle.Signature.PublicKeyHex):
-		return "signature verification failed"
-	case report.Signature.State.Refused(q.trust != nil, q.allowUnsigned):
-		return "signature verification failed"
-	case report.ComputedHead == nil:
-		return "evidence chain is empty"
-	case q.head != (segments.Digest{}) && q.head != *report.ComputedHead:
-		return "chain head mismatch: expected " + q.head.String() + ", got " + report.ComputedHead.String()
-	case bundle.Scope.PromptHash != q.place.PromptHash || bundle.Scope.ExecuteSessionID != q.place.Session:
-		return "scope mismatch: the bundle belongs to another session than its place"
-	case q.place.Tenant != "" && bundle.Scope.TenantID != q.place.Tenant:
-		return "scope mismatch: the bundle belongs to another tenant than its place"
-	case q.runID != "" && !seals(bundle, q.runID):
-		return "run seal digest mismatch for run_id " + q.runID
-	}
-	return ""
-}
-
-// referenceObjection is what the reference's procedure says, in its words: the
-// format exchanges them. An outcome that is missing is not a pass.
-func referenceObjection(report *verifier.Report) string {
-	if report.Reference == nil || report.Reference.Serve == nil {
+	if report.ComputedHead == nil && len(report.Errors) == 0 {
 		return "the verification did not run: " + report.Summary
 	}
-	outcome := report.Reference.Serve
-	if report.Reference.ServeWithRunSeal != nil {
-		outcome = report.Reference.ServeWithRunSeal
-	}
-	if outcome.Err != nil {
-		return outcome.Err.Problem()
-	}
-	return ""
-}
-
-// classObjection allows an unplanned or nonconforming chain exactly what puts
-// it into its class.
-func classObjection(class sidecar.Class, report *verifier.Report) string {
-	forgiven := []verifier.Code{verifier.CodeCompMissing}
-	if class == sidecar.Nonconforming {
-		forgiven = append(forgiven, verifier.CodeTopoMismatch, verifier.CodeKindOrder)
-	}
 	for i := range report.Errors {
-		if !slices.Contains(forgiven, report.Errors[i].Code) {
+		switch code := report.Errors[i].Code; {
+		case slices.Contains(spelling(), code), slices.Contains(forgiven(q.class), code):
+		case slices.Contains(signatureCodes(), code):
+			return "signature verification failed"
+		default:
 			return report.Errors[i].Detail
 		}
 	}
 	return ""
 }
 
-// weak tells whether a key is one that no honest signer has: under a key of
-// small order one signature fits many messages.
-func weak(publicKeyHex string) bool {
-	_, err := keys.ParsePublicKey(publicKeyHex)
-	return err != nil
+func referenceObjection(bundle *segments.Bundle, trust *keys.TrustList, runID string, artifact *segments.SealDocument) string {
+	var err error
+	if artifact == nil {
+		_, err = verifier.Serve(bundle, trust)
+	} else {
+		_, err = verifier.ServeWithSeal(bundle, trust, runID, artifact)
+	}
+	if err == nil {
+		return ""
+	}
+	if refusal, ok := errors.AsType[*verifier.ReferenceError](err); ok {
+		return refusal.Problem()
+	}
+	return err.Error()
 }
 
-// seals tells whether a run is sealed in the bundle.
-func seals(bundle *segments.Bundle, runID string) bool {
-	return slices.ContainsFunc(bundle.Segments, func(s segments.Segment) bool {
-		sealed, ok := s.Kind.(*segments.RunSealed)
-		return ok && sealed.RunID == runID
-	})
+// spelling are the codes for deviations that writing a bundle anew removes.
+func spelling() []verifier.Code {
+	return []verifier.Code{
+		verifier.CodeDuplicateMember, verifier.CodeUnknownMember, verifier.CodeExplicitNull, verifier.CodeEmptyOptional,
+		verifier.CodeNotAnObject, verifier.CodeNoncanonicalHex, verifier.CodeNoncanonicalUUID,
+	}
+}
+
+// forgiven are the codes that put a chain into its class.
+func forgiven(class sidecar.Class) []verifier.Code {
+	switch class {
+	case sidecar.Unplanned:
+		return []verifier.Code{verifier.CodeCompMissing}
+	case sidecar.Nonconforming:
+		return []verifier.Code{verifier.CodeCompMissing, verifier.CodeTopoMismatch, verifier.CodeKindOrder}
+	}
+	return nil
+}
+
+// signatureCodes are told in the format's one sentence about signatures.
+func signatureCodes() []verifier.Code {
+	return []verifier.Code{
+		verifier.CodeSignatureNeeded, verifier.CodeUntrustedKey, verifier.CodeRevokedKey, verifier.CodeSignatureInvalid, verifier.CodeWeakPublicKey,
+	}
 }
