@@ -32,6 +32,9 @@ func ParseSubject(subject string) (key Key, verb Verb, attributed bool, fault *F
 	}
 	tokens[4] = rest
 	key = Key{Tenant: tokens[0], PromptHash: tokens[1], Session: tokens[2], Chain: tokens[3]}
+	if !isToken(key.Tenant) { // no token spells the empty tenant but "_"
+		return Key{}, "", false, &Fault{BadSubject, (&BadTokenError{"tenant"}).Error()}
+	}
 	if key.Tenant == "_" {
 		key.Tenant = ""
 	}
