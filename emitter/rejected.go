@@ -35,7 +35,7 @@ type Outbox interface {
 	// PendingRejections lists them, oldest first.
 	PendingRejections(limit int) ([]events.Rejection, error)
 	// RejectionsPublished records that all up to this ID have been published.
-	RejectionsPublished(upTo uint64) error
+	RejectionsPublished(ctx context.Context, upTo uint64) error
 	// RejectionsAdded receives after commits that added rejections.
 	RejectionsAdded() <-chan struct{}
 }
@@ -113,7 +113,7 @@ func (r *RejectedPublisher) page(ctx context.Context) (more bool, err error) {
 		done = pending[i].ID
 	}
 	if done != 0 {
-		if e := r.cfg.Outbox.RejectionsPublished(done); e != nil {
+		if e := r.cfg.Outbox.RejectionsPublished(ctx, done); e != nil {
 			return false, fmt.Errorf("record published rejections: %w", e)
 		}
 	}
