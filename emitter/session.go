@@ -70,16 +70,27 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 	in.stats.applied.Store(applied)
 	s.next = applied + 1
 	s.received.Store(applied)
-	if info.State.LastSeq > applied {
-		// Read directly, so that every session gets past one message even if
-		// the client library takes it for something else (an empty message
-		// with a status header looks like a word from the broker).
-		if err := s.fill(ctx, s.next+1); err != nil {
+	if in.stuck && info.State.LastSeq > applied {
+		if err := s.force(ctx); err != nil {
 			return nil, err
 		}
 	}
 	s.consumer, err = s.recreate(ctx)
 	return s, err
+}
+
+// force reads one message directly from the stream and makes it durable. The
+// client library takes some messages for something else (an empty one with a
+// status header looks like a word from the broker) and never hands them over;
+// so a session that got nowhere is followed by one that gets past one message.
+func (s *session) force(ctx context.Context) error {
+	if err := s.fill(ctx, s.next+1); err != nil {
+		return err
+	}
+	if !s.store(ctx, ctx, s.hand.take(&batch{})) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 func (s *session) recreate(ctx context.Context) (jetstream.Consumer, error) {
@@ -155,7 +166,9 @@ func (s *session) receive(ctx context.Context, m jetstream.Msg) {
 	}
 	seq := meta.Sequence.Stream
 	if seq < s.next {
-		s.in.stats.redelivered.Add(1)
+		if meta.NumDelivered > 1 {
+			s.in.stats.redelivered.Add(1)
+		}
 		if seq <= s.in.stats.applied.Load() {
 			_ = m.Ack() // durable; the first acknowledgement got lost or came late
 		}
@@ -204,7 +217,7 @@ func (s *session) fill(ctx context.Context, upTo uint64) error {
 		s.next = upTo
 		s.received.Store(upTo - 1)
 	}
-	if there && !s.accept(events.Message{Subject: raw.Subject, Payload: raw.Data, StreamSeq: raw.Sequence, BrokerMS: unixMS(raw.Time)}, nil, true) {
+	if there && !s.accept(events.Message{Subject: raw.Subject, Payload: raw.Data, StreamSeq: raw.Sequence, BrokerMS: unixMS(raw.Time)}, nil, false) {
 		return context.Cause(ctx)
 	}
 	return nil

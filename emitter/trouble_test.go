@@ -1,0 +1,276 @@
+package emitter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
+)
+
+func TestConsumerDeletedUnderUs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	for n := 1; n <= 60; n++ {
+		r.publish(stepEvent("c", n))
+		if n%20 == 0 {
+			err := r.js.DeleteConsumer(deadline(t), DefaultStream, DefaultDurable)
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.applied(60)
+	r.stop()
+	r.inOrder("c", upTo(60)...)
+	r.lostExactly()
+}
+
+func TestConnectionLostAndBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	r.publish(stepEvent("c", 1))
+	r.applied(1)
+	before := r.intake.Stats().Sessions
+	if err := r.js.Conn().ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another session", func() bool { return r.intake.Stats().Sessions > before })
+	r.publish(stepEvent("c", 2))
+	r.applied(2)
+	r.stop()
+	r.inOrder("c", 1, 2)
+}
+
+func TestBrokerRestart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	publisher := r.broker.js()
+	for n := 1; n <= 30; n++ {
+		if n%10 == 0 {
+			r.broker.stop()
+			eventually(t, "the loss of the connection shows", func() bool { return !r.intake.Stats().Connected })
+			r.broker.start()
+		}
+		eventually(t, fmt.Sprintf("message %d is stored", n), func() bool {
+			_, err := publisher.PublishMsg(deadline(t), stepEvent("c", n))
+			return err == nil
+		})
+	}
+	r.applied(30)
+	r.stop()
+	r.inOrder("c", upTo(30)...)
+	r.lostExactly()
+	if len(r.store.epochs) > 0 {
+		t.Errorf("epochs %v", r.store.epochs)
+	}
+}
+
+func TestRestartContinuesBehindTheWatermark(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *IntakeConfig) { c.BatchEvents = 1; c.StopTimeout = time.Millisecond })
+	for n := 1; n <= 20; n++ {
+		r.publish(stepEvent("c", n))
+	}
+	for _, upTo := range []uint64{5, 11, 20} {
+		r.start()
+		r.applied(upTo)
+		r.stop()
+	}
+	r.inOrder("c", upTo(20)...)
+	r.lostExactly()
+}
+
+func TestC22StopFinishesTheRunningAppend(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *IntakeConfig) { c.BatchEvents = 50 })
+	entered, release := make(chan struct{}), make(chan struct{})
+	r.store.before = func(b *events.Batch) error {
+		if b.Events[0].StreamSeq == 1 {
+			close(entered)
+			<-release
+		}
+		return nil
+	}
+	for n := 1; n <= 200; n++ {
+		r.publish(stepEvent("c", n))
+	}
+	r.start()
+	<-entered
+	stopped := make(chan struct{})
+	go func() { r.stop(); close(stopped) }()
+	eventually(t, "the stop waits for the running append", func() bool {
+		select {
+		case <-stopped:
+			t.Fatal("stopped while an append was running")
+		default:
+		}
+		return true
+	})
+	close(release)
+	<-stopped
+	durable := r.store.highest()
+	if durable == 0 || durable == 200 {
+		t.Fatalf("%d of 200 durable at the stop", durable)
+	}
+	c, err := r.js.Consumer(deadline(t), DefaultStream, DefaultDurable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CachedInfo().AckFloor.Stream; got != durable {
+		t.Errorf("acknowledged up to %d, durable up to %d", got, durable)
+	}
+	r.start()
+	r.applied(200)
+	r.stop()
+	r.inOrder("c", upTo(200)...)
+}
+
+// An empty message with a status header looks to the client library like a
+// word from the broker: it must neither stop the intake nor be skipped.
+func TestMessagesThatLookLikeStatus(t *testing.T) {
+	t.Parallel()
+	for _, h := range []nats.Header{
+		{"Status": {"409"}, "Description": {"Consumer Deleted"}},
+		{"Status": {"100"}},
+		{"Status": {"408"}, "Description": {"Request Timeout"}},
+		{"Status": {"400"}, "Description": {"Bad Request"}},
+		{"Status": {"503"}},
+	} {
+		t.Run(h.Get("Status"), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(c *IntakeConfig) { c.CheckInterval = 30 * time.Millisecond })
+			poison := func() *nats.Msg {
+				return &nats.Msg{Subject: testKey("c").Subject(events.VerbStep), Header: h}
+			}
+			r.publish(poison(), stepEvent("c", 1))
+			r.start()
+			r.applied(2)
+			r.publish(poison(), poison(), stepEvent("c", 2), poison())
+			r.applied(6)
+			r.stop()
+			r.inOrder("c", 1, 2)
+			r.lostExactly()
+			if got := r.intake.Stats().Rejected[events.Malformed]; got != 4 {
+				t.Errorf("%d rejected, want 4: %+v", got, r.intake.Stats())
+			}
+		})
+	}
+}
+
+func TestN12BrokerLosesItsLastMessages(t *testing.T) {
+	t.Parallel()
+	for name, withSums := range map[string]bool{"ledger knows the digests": true, "ledger does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBroker(t)
+			r := newRigOn(t, b, func(c *IntakeConfig) {
+				if !withSums {
+					c.Ledger.SumAt = nil
+				}
+			})
+			r.start()
+			for n := 1; n <= 7; n++ {
+				r.publish(stepEvent("c", n))
+			}
+			r.applied(7)
+			b.stop()
+			copied := filepath.Join(t.TempDir(), "js")
+			if err := os.CopyFS(copied, os.DirFS(b.opts.StoreDir)); err != nil {
+				t.Fatal(err)
+			}
+			b.start()
+			for n := 8; n <= 10; n++ {
+				eventually(t, "published", func() bool { _, err := r.js.PublishMsg(deadline(t), stepEvent("c", n)); return err == nil })
+			}
+			r.applied(10)
+			r.stop()
+			b.stop()
+			b.opts.StoreDir = copied
+			b.start()
+			for n := 11; n <= 14; n++ { // new events under sequences 8 to 11, one more than were lost
+				eventually(t, "published", func() bool { _, err := r.js.PublishMsg(deadline(t), stepEvent("c", n)); return err == nil })
+			}
+			if !withSums { // then only a stream that is behind shows, or what this process remembers
+				r.cfg.Ledger.SumAt = nil
+			}
+			intake := r.intake
+			r.start()
+			r.intake.last = intake.last
+			eventually(t, "all events are in the chain", func() bool {
+				n := 0
+				r.store.look(testKey("c"), func(c *memoryChain) { n = len(c.ids) })
+				return n == 14
+			})
+			r.stop()
+			r.store.look(testKey("c"), func(c *memoryChain) {
+				if want := []string{"e11", "e12", "e13", "e14"}; !slices.Equal(c.ids[10:], want) {
+					t.Errorf("chain ends in %v", c.ids[10:])
+				}
+			})
+			want := "7 " + EpochDiffers
+			if !withSums {
+				want = "0 " + EpochDiffers
+			}
+			if !slices.Equal(r.store.epochs, []string{want}) {
+				t.Errorf("epochs %v, want %q", r.store.epochs, want)
+			}
+		})
+	}
+}
+
+func TestStreamBehindTheWatermark(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stream, err := r.js.Stream(deadline(t), DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.store.applied[identity(stream.CachedInfo())] = 50
+	r.publish(stepEvent("c", 1), stepEvent("c", 2))
+	r.start()
+	eventually(t, "the events are in the chain", func() bool {
+		n := 0
+		r.store.look(testKey("c"), func(c *memoryChain) { n = len(c.ids) })
+		return n == 2
+	})
+	r.stop()
+	r.inOrder("c", 1, 2)
+	if want := []string{"0 " + EpochBehind}; !slices.Equal(r.store.epochs, want) {
+		t.Errorf("epochs %v", r.store.epochs)
+	}
+}
+
+func TestStreamRecreatedUnderUs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *IntakeConfig) { c.CheckInterval = 30 * time.Millisecond })
+	r.start()
+	r.publish(stepEvent("c", 1), stepEvent("c", 2))
+	r.applied(2)
+	if err := r.js.DeleteStream(deadline(t), DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	for n := 3; n <= 5; n++ {
+		eventually(t, "the stream is there again", func() bool { _, err := r.js.PublishMsg(deadline(t), stepEvent("c", n)); return err == nil })
+	}
+	eventually(t, "all events are in the chain", func() bool {
+		n := 0
+		r.store.look(testKey("c"), func(c *memoryChain) { n = len(c.ids) })
+		return n == 5
+	})
+	r.stop()
+	r.inOrder("c", upTo(5)...)
+	if len(r.store.applied) != 2 {
+		t.Errorf("%d stream identities", len(r.store.applied))
+	}
+}
