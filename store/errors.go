@@ -28,6 +28,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrClosed   = errors.New("store is closed")
 	ErrReadOnly = errors.New("store is read-only")
+	// ErrBroken: a commit failed in a way that leaves the disk's content
+	// unknown. Nothing more is written; close the store and open it again.
+	ErrBroken = errors.New("store must be opened again")
 	// ErrCursor: a page cursor that this store did not hand out.
 	ErrCursor = errors.New("malformed cursor")
 	// ErrCorrupt is matched by every [CorruptError].
@@ -39,6 +42,7 @@ type CorruptError struct {
 	Bucket string
 	Key    []byte     // key within the bucket
 	Chain  events.Key // zero when the value belongs to no chain
+	Class  FindingClass
 	Detail string
 }
 

@@ -15,6 +15,9 @@ const (
 	// although everything about them is in the database already.
 	DefaultCachedChains = 16384
 
+	// maxRejectedPayload bounds the bytes of a rejected event that are kept.
+	maxRejectedPayload = 1 << 20
+
 	// maxPageBytes bounds the stored bytes that one page of a query copies out.
 	maxPageBytes = 8 << 20
 	// scanPerTx bounds the entries that one read transaction looks at.

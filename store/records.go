@@ -21,6 +21,8 @@ type Epoch struct {
 	Applied   uint64 // last stream sequence applied in it
 	Why       string // "first_seen", "recreated" or "rolled_back", or what BeginEpoch was told
 	StartedMS int64  // Unix milliseconds of this machine's clock
+
+	ahead uint64 // end of the lost ranges recorded above Applied
 }
 
 // LostRange is a range of stream sequences that never reached the store.
@@ -87,8 +89,8 @@ type PreimageRecord struct {
 
 // ChainRecord is all that the store knows about one chain at one moment.
 type ChainRecord struct {
-	Key events.Key
-	// State *events.State // a copy; the caller may keep and change it
+	Key   events.Key
+	State *events.State // a copy; the caller may keep and change it
 
 	FirstArrival uint64 // arrival number of the chain's first event
 	LastArrival  uint64 // arrival number of its last event of any effect
@@ -103,7 +105,7 @@ type ChainRecord struct {
 // Fixed is a chain as it was when its last seal had been applied: what a
 // bundle over the finished chain rests on, whatever arrived since.
 type Fixed struct {
-	// State        *events.State
+	State        *events.State
 	Epoch        uint32
 	StreamSeq    uint64 // of the seal event
 	BrokerMS     uint64 // of the seal event

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"container/list"
+	"encoding/binary"
+
+	"github.com/chaind/chaind/events"
+)
+
+// list is one of a chain's lists of arrival numbers.
+type listing byte
+
+const (
+	listSegments listing = iota
+	listAttempts
+	listAddenda
+	listPreimages
+	listRejected
+	numLists
+)
+
+// pend is an entry of a chain that is in the journal only: the chain's stored
+// state and lists do not know of it yet.
+type pend struct {
+	arrival uint64
+	lists   uint8 // bit l is set: the entry stands in list l
+}
+
+// standing is where a chain stands, beside its state.
+type standing struct {
+	key          events.Key
+	firstArrival uint64
+	lastArrival  uint64 // of the last entry that the stored state has in it; 0: none
+	epoch        uint32 // of that entry
+	streamSeq    uint64 // of that entry
+	fixedArrival uint64 // of the seal that ended the chain; 0: open
+	counts       [numLists]uint64
+}
+
+func (s *standing) fields(c *codec) {
+	c.key(&s.key)
+	c.uint(&s.firstArrival)
+	c.uint(&s.lastArrival)
+	c.uint32(&s.epoch)
+	c.uint(&s.streamSeq)
+	c.uint(&s.fixedArrival)
+	for i := range s.counts {
+		c.uint(&s.counts[i])
+	}
+}
+
+// advance moves the standing over one more entry.
+func (s *standing) advance(e *entry, lists uint8) {
+	s.lastArrival, s.epoch, s.streamSeq = e.Arrival, e.Epoch, e.StreamSeq
+	if s.firstArrival == 0 {
+		s.firstArrival = e.Arrival
+	}
+	if e.verdict == events.Finished {
+		s.fixedArrival = e.Arrival
+	}
+	for l := range numLists {
+		if lists&(1<<l) != 0 {
+			s.counts[l]++
+		}
+	}
+}
+
+// lists tells in which lists of its chain an entry stands.
+func (e *entry) lists() uint8 {
+	var set uint8
+	if e.segment {
+		set |= 1 << listSegments
+	}
+	if e.preimages {
+		set |= 1 << listPreimages
+	}
+	switch e.verdict {
+	case events.Attempted:
+		set |= 1 << listAttempts
+	case events.Late:
+		set |= 1 << listAddenda
+	case events.Rejected:
+		set |= 1 << listRejected
+	}
+	return set
+}
+
+// chainRecord is a value of the chain table: the chain as of its last flush.
+type chainRecord struct {
+	standing
+	state []byte // encoded State; empty: nothing has been flushed yet
+}
+
+func (r *chainRecord) fields(c *codec) {
+	r.standing.fields(c)
+	c.bytes(&r.state)
+}
+
+// chainView is a chain as of one commit. Copies share pending, of which only
+// what lies beyond their length ever changes.
+type chainView struct {
+	no      uint64
+	stored  standing // as of the last flush
+	pending []pend   // entries since
+	last    standing // with the pending entries
+}
+
+// chain is a chain that the writer has in memory.
+type chain struct {
+	view chainView // as of the last commit; guarded by Store.mu, copied by readers
+
+	// The rest belongs to the writer.
+	next   chainView // as the running transaction will leave it
+	state  *events.State
+	ids    map[string]holder // ids of the pending entries; nil with state
+	recent *list.Element     // in Store.recent, while state is there
+
+	touched bool // in the running transaction
+	flushed bool // in the running transaction
+}
+
+// chainRecord reads the record of a chain, which must exist.
+func (v *view) chainRecord(no uint64) (*chainRecord, error) {
+	r := new(chainRecord)
+	found, err := v.read(tableChains, key64(no), r)
+	if err == nil && !found {
+		err = missing(tableChains, key64(no), "the record of the chain")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// chainNumber finds the number of a chain; 0: there is none.
+func (v *view) chainNumber(key events.Key) (uint64, error) {
+	payload, err := v.get(tableNames, nameKey(key))
+	if payload == nil || err != nil {
+		return 0, err
+	}
+	if len(payload) != 8 {
+		return 0, corrupt(tableNames, nameKey(key), errCoding.Error())
+	}
+	return binary.BigEndian.Uint64(payload), nil
+}
+
+// nameKey spells a key so that names sort by tenant, prompt hash, session and
+// chain, and none is the beginning of another. Tokens hold no byte below '-'.
+func nameKey(k events.Key) []byte {
+	b := make([]byte, 0, len(k.Tenant)+len(k.PromptHash)+len(k.Session)+len(k.Chain)+3)
+	b = append(append(b, k.Tenant...), 0)
+	b = append(append(b, k.PromptHash...), 0)
+	b = append(append(b, k.Session...), 0)
+	return append(b, k.Chain...)
+}
+
+// replay brings a chain's stored state up to its pending entries: the one way
+// in which a state comes into memory, after a restart, a failed transaction, an
+// eviction, and for readers. The record may be newer than the view (it was
+// flushed since); what it already has in it is skipped.
+func (v *view) replay(cv *chainView) (*events.State, map[string]holder, standing, error) {
+	rec, err := v.chainRecord(cv.no)
+	if err != nil {
+		return nil, nil, standing{}, inChain(err, cv.last.key)
+	}
+	state, err := rec.decode(cv.no)
+	if err != nil {
+		return nil, nil, standing{}, err
+	}
+	last, ids := rec.standing, make(map[string]holder, len(cv.pending))
+	for _, p := range cv.pending {
+		if p.arrival <= rec.lastArrival || p.arrival > v.horizon {
+			continue
+		}
+		e, err := v.journal(p.arrival)
+		if err == nil && e == nil {
+			err = missing(tableJournal, key64(p.arrival), "the entry")
+		}
+		if err == nil {
+			err = e.applyTo(state)
+		}
+		if err != nil {
+			return nil, nil, standing{}, inChain(err, rec.key)
+		}
+		last.advance(e, p.lists)
+		if e.EventID != "" {
+			ids[e.EventID] = e.after()
+		}
+	}
+	return state, ids, last, nil
+}
+
+func (r *chainRecord) decode(no uint64) (*events.State, error) {
+	if len(r.state) == 0 {
+		return events.NewState(r.key), nil
+	}
+	state, err := events.DecodeState(r.state)
+	if err != nil {
+		return nil, inChain(corrupt(tableChains, key64(no), err.Error()), r.key)
+	}
+	return state, nil
+}
+
+// applyTo applies the entry again, and makes sure that it does what it did.
+func (e *entry) applyTo(state *events.State) error {
+	ev, known := e.event(state.Key)
+	eff := state.Apply(ev, known)
+	differs := ""
+	switch again := e.record().Segment; {
+	case eff.Verdict != e.verdict:
+		differs = "the event was " + string(e.verdict) + ", and is " + string(eff.Verdict) + " when applied again"
+	case (eff.Segment != nil) != e.segment:
+		differs = "the event makes another segment when applied again"
+	case e.segment && eff.Segment.Digest() != again.Digest():
+		differs = "the segment has another digest when applied again"
+	default:
+		return nil
+	}
+	return contradicts(tableJournal, key64(e.Arrival), differs)
+}
+
+// inChain names the chain in a CorruptError.
+func inChain(err error, key events.Key) error {
+	if c, ok := err.(*CorruptError); ok && c.Chain == (events.Key{}) {
+		c.Chain = key
+	}
+	return err
+}

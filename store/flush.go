@@ -1,0 +1,256 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chaind/chaind/events"
+)
+
+// States, lists and ids of chains lie all over the file, so that writing them
+// with every event would cost several pages an event. They are written now and
+// then instead: the journal, which is written in arrival order, holds all that
+// is needed to bring the stored ones up to date. That is done when the store is
+// opened, over the entries from counters.tail on, of which there are never more
+// than tailLimit and a transaction's worth.
+const (
+	// tailLimit bounds the entries that opening reads again.
+	tailLimit = 1 << 16
+	// tailSlack is how far below the limit the tail goes once it is cut, so
+	// that chains which began together are written together, as neighbours.
+	tailSlack = tailLimit / 8
+	// maxPending bounds the entries that one chain's state is rebuilt from.
+	maxPending = 256
+)
+
+// flushDue flushes the chains that ended, those with many pending entries, and
+// those that hold back the tail.
+func (w *writer) flushDue() error {
+	var due []*chain
+	for _, c := range w.touched {
+		if c.next.last.fixedArrival != 0 || len(c.next.pending) >= maxPending {
+			due = append(due, c)
+			c.flushed = true
+		}
+	}
+	due = append(due, w.holdingBack()...)
+	slices.SortFunc(due, func(a, b *chain) int { return cmp.Compare(a.next.no, b.next.no) })
+	for _, c := range due {
+		if err := w.flush(c); err != nil {
+			return inChain(err, c.next.last.key)
+		}
+	}
+	return nil
+}
+
+// dirtyMark stands for a chain in the order of oldest pending entries. It is
+// stale once that entry has been flushed. Every mark above the first living one
+// has an arrival number of its own above the tail, which bounds their number.
+type dirtyMark struct {
+	c     *chain
+	first uint64
+}
+
+func (m dirtyMark) stale() bool { return m.c.firstPending() != m.first }
+
+// holdingBack finds the chains whose oldest pending entry is too old.
+func (w *writer) holdingBack() []*chain {
+	oldest := w.oldestDirty()
+	if oldest == 0 || oldest+tailLimit > w.n.arrivals {
+		return nil
+	}
+	var due []*chain
+	for _, m := range w.s.dirty {
+		if m.first+tailLimit-tailSlack > w.n.arrivals {
+			break
+		}
+		if !m.stale() && !m.c.flushed {
+			due = append(due, m.c)
+			w.touch(m.c)
+			m.c.flushed = true
+		}
+	}
+	return due
+}
+
+// oldestDirty is the first pending entry of any chain that is not flushed in
+// this transaction; 0: there is none.
+func (w *writer) oldestDirty() uint64 {
+	for _, m := range w.s.dirty {
+		if !m.stale() && !m.c.flushed {
+			return m.first
+		}
+	}
+	var oldest uint64
+	for _, c := range w.touched {
+		if first := c.firstPending(); first != 0 && !c.flushed && (oldest == 0 || first < oldest) {
+			oldest = first
+		}
+	}
+	return oldest
+}
+
+func (w *writer) tail() uint64 {
+	if oldest := w.oldestDirty(); oldest != 0 {
+		return oldest
+	}
+	return w.n.arrivals + 1
+}
+
+func (c *chain) firstPending() uint64 {
+	if len(c.next.pending) == 0 {
+		return 0
+	}
+	return c.next.pending[0].arrival
+}
+
+// flush writes a chain's state, its new ids and the new pieces of its lists.
+func (w *writer) flush(c *chain) error {
+	c.flushed = true
+	if err := w.load(c); err != nil {
+		return err
+	}
+	if err := w.flushIDs(c); err != nil {
+		return err
+	}
+	if err := w.flushLists(c); err != nil {
+		return err
+	}
+	var err error
+	if w.state, err = c.state.AppendBinary(w.state[:0]); err != nil {
+		return err
+	}
+	rec := chainRecord{standing: c.next.last, state: w.state}
+	if err := w.write(tableChains, key64(c.next.no), &rec); err != nil {
+		return err
+	}
+	c.next.stored, c.next.pending = c.next.last, nil
+	clear(c.ids)
+	return nil
+}
+
+func (w *writer) flushIDs(c *chain) error {
+	ids := make([]string, 0, len(c.ids))
+	for id := range c.ids {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var key []byte
+	for _, id := range ids {
+		h := c.ids[id]
+		key = idKey(key[:0], c.next.no, id)
+		if err := w.write(tableIDs, key, &h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) flushLists(c *chain) error {
+	for l := range numLists {
+		var piece []uint64
+		for _, p := range c.next.pending {
+			if p.lists&(1<<l) != 0 {
+				piece = append(piece, p.arrival)
+			}
+		}
+		if len(piece) == 0 {
+			continue
+		}
+		w.scratch = appendArrivals(w.scratch[:0], piece)
+		if err := w.put(tableLists, listKey(c.next.no, l, c.next.stored.counts[l]), w.scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touch makes the chain part of the running transaction.
+func (w *writer) touch(c *chain) {
+	if !c.touched {
+		c.touched = true
+		w.touched = append(w.touched, c)
+	}
+	if c.recent != nil {
+		w.s.recent.MoveToFront(c.recent)
+	}
+}
+
+// chain finds or makes the chain of an event.
+func (w *writer) chain(key events.Key) (*chain, error) {
+	c := w.s.chains[key]
+	if c == nil {
+		c = w.created[key]
+	}
+	if c == nil {
+		var err error
+		if c, err = w.fetch(key); err != nil {
+			return nil, inChain(err, key)
+		}
+		w.created[key] = c
+	}
+	w.touch(c)
+	return c, w.load(c)
+}
+
+// fetch takes a chain that is not in memory from the database, or begins it.
+func (w *writer) fetch(key events.Key) (*chain, error) {
+	no, err := w.chainNumber(key)
+	if err != nil {
+		return nil, err
+	}
+	if no != 0 {
+		rec, err := w.chainRecord(no)
+		if err != nil {
+			return nil, err
+		}
+		return &chain{next: chainView{no: no, stored: rec.standing, last: rec.standing}}, nil
+	}
+	w.n.chains++
+	no = w.n.chains
+	if err := w.put(tableNames, nameKey(key), key64(no)); err != nil {
+		return nil, err
+	}
+	// The record without state says whose number this is: the journal knows
+	// numbers only.
+	rec := chainRecord{standing: standing{key: key}}
+	if err := w.write(tableChains, key64(no), &rec); err != nil {
+		return nil, err
+	}
+	return &chain{next: chainView{no: no, stored: rec.standing, last: rec.standing}}, nil
+}
+
+// load makes sure that the chain's state is in memory.
+func (w *writer) load(c *chain) error {
+	if c.state != nil {
+		return nil
+	}
+	state, ids, _, err := w.replay(&c.next)
+	if err != nil {
+		return err
+	}
+	c.state, c.ids = state, ids
+	c.recent = w.s.recent.PushFront(c)
+	return nil
+}
+
+// lookup finds what the store knows of an event id in a chain.
+func (w *writer) lookup(c *chain, id string) (holder, error) {
+	if id == "" {
+		return holder{}, nil
+	}
+	if h, ok := c.ids[id]; ok {
+		return h, nil
+	}
+	var h holder
+	if c.next.stored.lastArrival == 0 {
+		return h, nil // nothing of this chain is stored outside the journal
+	}
+	key := idKey(w.scratch[:0], c.next.no, id)
+	w.scratch = key
+	payload, err := w.get(tableIDs, key)
+	if payload == nil || err != nil {
+		return h, err
+	}
+	return h, decode(tableIDs, key, payload, &h)
+}

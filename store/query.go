@@ -1,0 +1,317 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"sort"
+
+	"github.com/chaind/chaind/events"
+)
+
+// A cursor is the key of the last entry looked at, in base64.
+
+func cursor(key []byte) string { return base64.RawURLEncoding.EncodeToString(key) }
+
+// start is the first key after a cursor, or the prefix when there is none.
+func start(after string, prefix []byte) ([]byte, error) {
+	if after == "" {
+		return prefix, nil
+	}
+	key, err := base64.RawURLEncoding.DecodeString(after)
+	if err != nil || !bytes.HasPrefix(key, prefix) {
+		return nil, ErrCursor
+	}
+	return append(key, 0), nil
+}
+
+// scan is a walk over a table for a filtered page. It is cut into short
+// transactions; every one begins after the last key of the one before.
+type scan struct {
+	table  *table
+	prefix []byte
+	from   []byte
+	limit  int // entries to find
+	// match looks at one entry and tells whether it went into the page.
+	match func(v *view, k, payload []byte) (bool, error)
+
+	last          []byte // key looked at last
+	found, looked int
+	full          bool // match wants no more in this page
+	more          bool // there is something behind last
+}
+
+// run returns the key that the page ends with; nil: there is nothing more.
+func (sc *scan) run(s *Store) ([]byte, error) {
+	sc.more = true
+	for sc.more && !sc.done() && sc.looked < scanPerPage {
+		sc.more = false
+		if err := s.view(sc.piece); err != nil {
+			return nil, err
+		}
+		sc.from = append(bytes.Clone(sc.last), 0)
+	}
+	if !sc.more {
+		return nil, nil
+	}
+	return sc.last, nil
+}
+
+func (sc *scan) done() bool { return sc.full || sc.found >= sc.limit }
+
+// piece is the part of a scan that one transaction does.
+func (sc *scan) piece(v *view) error {
+	entries, size := scanPerTx, maxPageBytes
+	return v.each(sc.table, sc.from, func(k, payload []byte) (bool, error) {
+		if !bytes.HasPrefix(k, sc.prefix) {
+			return false, nil
+		}
+		if sc.more = entries == 0 || size <= 0 || sc.done(); sc.more {
+			return false, nil
+		}
+		entries--
+		size -= len(payload)
+		sc.looked++
+		sc.last = append(sc.last[:0], k...)
+		ok, err := sc.match(v, k, payload)
+		if ok {
+			sc.found++
+		}
+		return true, err
+	})
+}
+
+// Chains returns a page of chains, ordered by tenant, prompt hash, session and
+// chain, and the cursor of the next page ("": no more). A filter that matches
+// little may give a short or even empty page with a cursor.
+func (s *Store) Chains(q ChainQuery) (page []ChainSummary, next string, err error) {
+	prefix := q.prefix()
+	from, err := start(q.After, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	sc := scan{table: tableNames, prefix: prefix, from: from, limit: pageLimit(q.Limit)}
+	sc.match = func(v *view, k, payload []byte) (bool, error) {
+		key, ok := parseName(k)
+		if !ok || len(payload) != 8 {
+			return false, corrupt(tableNames, k, errCoding.Error())
+		}
+		if !q.matchesKey(key) {
+			return false, nil
+		}
+		sum, err := s.summary(v, key)
+		if errors.Is(err, ErrNotFound) {
+			return false, nil // not published yet
+		}
+		if err != nil || !q.matchesState(sum) {
+			return false, inChain(err, key)
+		}
+		page = append(page, *sum)
+		return true, nil
+	}
+	last, err := sc.run(s)
+	if err != nil {
+		return nil, "", err
+	}
+	return page, cursor(last), nil
+}
+
+// prefix is the beginning of the names that can match.
+func (q *ChainQuery) prefix() []byte {
+	if q.Tenant == nil {
+		return nil
+	}
+	b := append([]byte(*q.Tenant), 0)
+	if q.PromptHash == "" {
+		return b
+	}
+	b = append(append(b, q.PromptHash...), 0)
+	if q.Session == "" {
+		return b
+	}
+	return append(append(b, q.Session...), 0)
+}
+
+func (q *ChainQuery) matchesKey(k events.Key) bool {
+	return (q.Tenant == nil || *q.Tenant == k.Tenant) && (q.PromptHash == "" || q.PromptHash == k.PromptHash) &&
+		(q.Session == "" || q.Session == k.Session) && (q.Chain == "" || q.Chain == k.Chain)
+}
+
+func (q *ChainQuery) matchesState(s *ChainSummary) bool {
+	return (q.Outcome == "" || q.Outcome == s.Outcome) && (q.Conformity == "" || q.Conformity == s.Conformity)
+}
+
+func parseName(k []byte) (events.Key, bool) {
+	parts := bytes.Split(k, []byte{0})
+	if len(parts) != 4 {
+		return events.Key{}, false
+	}
+	return events.Key{Tenant: string(parts[0]), PromptHash: string(parts[1]), Session: string(parts[2]), Chain: string(parts[3])}, true
+}
+
+func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
+	cv, inMemory := s.peek(key)
+	if !inMemory {
+		if err := v.stored(key, &cv); err != nil {
+			return nil, err
+		}
+	}
+	state, last, err := v.current(&cv)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := v.sealResult(cv.no)
+	if err != nil {
+		return nil, err
+	}
+	conformity, _ := state.Conformity()
+	return &ChainSummary{Key: key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity,
+		Segments: state.Segments, Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates,
+		Late: state.Late, Rejected: state.Rejected, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed}, nil
+}
+
+// Runs returns a page of (run id, chain) pairs, ordered by run id and, within
+// one, by when the chains began, and the cursor of the next page ("": no more).
+func (s *Store) Runs(q RunQuery) (page []RunRecord, next string, err error) {
+	var prefix []byte
+	if q.RunID != "" {
+		prefix = append([]byte(q.RunID), 0)
+	}
+	from, err := start(q.After, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	sc := scan{table: tableRuns, prefix: prefix, from: from, limit: pageLimit(q.Limit)}
+	sc.match = func(v *view, k, payload []byte) (bool, error) {
+		r, err := v.run(k, payload)
+		if err != nil || q.Tenant != nil && *q.Tenant != r.Key.Tenant {
+			return false, err
+		}
+		page = append(page, *r)
+		return true, nil
+	}
+	last, err := sc.run(s)
+	if err != nil {
+		return nil, "", err
+	}
+	return page, cursor(last), nil
+}
+
+func (v *view) run(k, payload []byte) (*RunRecord, error) {
+	var seal runSeal
+	if err := decode(tableRuns, k, payload, &seal); err != nil {
+		return nil, err
+	}
+	end := len(k) - 9
+	if end < 0 || k[end] != 0 {
+		return nil, corrupt(tableRuns, k, errCoding.Error())
+	}
+	rec, err := v.chainRecord(number(k[end+1:]))
+	if err != nil {
+		return nil, err
+	}
+	return &RunRecord{RunID: string(k[:end]), Key: rec.key, Seq: seal.seq}, nil
+}
+
+// Rejected returns a page of rejections by ascending ID, and the After of the
+// next page (0: no more). Payloads are copies, cut at 1 MiB; a page ends after
+// some MiB.
+func (s *Store) Rejected(q RejectedQuery) (page []events.Rejection, next uint64, err error) {
+	if q.UpTo == 0 {
+		q.UpTo = 1<<64 - 1
+	}
+	if q.Key != nil {
+		return s.rejectedOf(q)
+	}
+	size := 0
+	sc := scan{table: tableRejections, from: key64(q.After + 1), limit: pageLimit(q.Limit)}
+	sc.match = func(_ *view, k, payload []byte) (bool, error) {
+		r := rejection{Rejection: events.Rejection{ID: number(k)}}
+		if err := decode(tableRejections, k, payload, &r); err != nil || !q.matches(&r) {
+			sc.full = r.ID >= q.UpTo
+			return false, err
+		}
+		page = append(page, r.Rejection)
+		size += len(payload)
+		sc.full = size > maxPageBytes || r.ID >= q.UpTo
+		return true, nil
+	}
+	last, err := sc.run(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	if last != nil && number(last) < q.UpTo {
+		next = number(last)
+	}
+	return page, next, nil
+}
+
+func (q *RejectedQuery) matches(r *rejection) bool {
+	return r.ID > q.After && r.ID <= q.UpTo && (q.Class == "" || q.Class == r.Class) &&
+		(q.Tenant == nil || r.Attributed && *q.Tenant == r.Key.Tenant)
+}
+
+// rejectedOf walks the chain's own list.
+func (s *Store) rejectedOf(q RejectedQuery) (page []events.Rejection, next uint64, err error) {
+	err = s.withChain(*q.Key, func(v *view, cv *chainView) error {
+		total := cv.last.counts[listRejected]
+		first, err := v.firstRejection(cv, total, q.After)
+		if err != nil {
+			return err
+		}
+		size, last := 0, uint64(0)
+		for i := first; i < total; i++ {
+			if len(page) == pageLimit(q.Limit) || size > maxPageBytes || i == first+scanPerTx {
+				next = last
+				return nil
+			}
+			r, err := v.rejectionAt(cv, i)
+			if err != nil || r == nil || r.ID > q.UpTo {
+				return err
+			}
+			if last = r.ID; q.matches(r) {
+				page = append(page, r.Rejection)
+			}
+			size += len(r.Payload)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return page, next, nil
+}
+
+// firstRejection is the ordinal of a chain's first rejection with an ID above
+// after.
+func (v *view) firstRejection(cv *chainView, total, after uint64) (uint64, error) {
+	if after == 0 {
+		return 0, nil
+	}
+	var failed error
+	i := sort.Search(int(total), func(i int) bool {
+		r, err := v.rejectionAt(cv, uint64(i))
+		if err != nil {
+			failed = err
+		}
+		return r == nil || r.ID > after
+	})
+	return uint64(i), failed
+}
+
+// rejectionAt reads the rejection at an ordinal of a chain's list; nil: the
+// transaction does not know that far.
+func (v *view) rejectionAt(cv *chainView, ordinal uint64) (*rejection, error) {
+	arrivals, err := v.arrivals(cv, listRejected, ordinal, 1)
+	if err != nil || len(arrivals) == 0 {
+		return nil, err
+	}
+	e, err := v.journal(arrivals[0])
+	if err != nil {
+		return nil, err
+	}
+	if e == nil || e.verdict != events.Rejected {
+		return nil, contradicts(tableJournal, key64(arrivals[0]), "not a rejection")
+	}
+	return v.rejection(e.rejection)
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"io"
+)
+
+// Stats returns sizes and counts for metrics and readiness.
+func (s *Store) Stats() (Stats, error) {
+	s.mu.RLock()
+	n := s.n
+	st := Stats{Chains: n.chains, Arrivals: n.arrivals, PendingSeals: n.pending, FailingSeals: n.failing,
+		PendingRejections: n.rejections - n.published, LostRanges: n.lost, LostEvents: n.lostEvents}
+	if s.writeErr != nil {
+		st.LastWriteError = s.writeErr.Error()
+	}
+	s.mu.RUnlock()
+	err := s.view(func(v *view) (err error) {
+		st.FileBytes = v.tx.Size()
+		if n.failing != 0 {
+			st.LastSealError, err = v.lastSealError()
+		}
+		return err
+	})
+	if err != nil {
+		return Stats{}, err
+	}
+	return st, nil
+}
+
+// lastSealError looks at the oldest jobs only: they fail as long as others do.
+func (v *view) lastSealError() (string, error) {
+	var last jobRecord
+	looked := 0
+	err := v.each(tableJobs, nil, func(k, payload []byte) (bool, error) {
+		var j jobRecord
+		err := decode(tableJobs, k, payload, &j)
+		if j.attempts > 0 && j.failedMS >= last.failedMS {
+			last = j
+		}
+		looked++
+		return looked < scanPerTx, err
+	})
+	return last.lastError, err
+}
+
+// Backup writes a consistent copy of the database to w while the store is in
+// use, and returns its length in bytes. The copy, named chaind.db in an empty
+// directory, is a store with the same id. As long as it runs, pages that are
+// freed meanwhile cannot be used again and the file may grow: let w be a local
+// file, not a slow network connection.
+func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	var n int64
+	err := s.view(func(v *view) (err error) {
+		n, err = v.tx.WriteTo(&cancelled{ctx, w})
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// cancelled is a writer that ends with its context.
+type cancelled struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c *cancelled) Write(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(b)
+}

@@ -1,0 +1,456 @@
+package store
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"runtime/debug"
+	"slices"
+	"syscall"
+
+	"github.com/chaind/chaind/events"
+	"go.etcd.io/bbolt"
+)
+
+// maxGroup bounds the calls that share one transaction.
+const maxGroup = 4096
+
+// request is a call that waits for its part in a transaction.
+type request struct {
+	op   func(*writer) error
+	done chan error // room for one
+}
+
+// refusal is an error of an operation that has changed nothing: the others in
+// its transaction go on.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// do runs op in a write transaction and returns after the commit. Calls that
+// come while a transaction runs wait and then share the next one: the first to
+// get the token leads, and the others find their work done.
+func (s *Store) do(ctx context.Context, op func(*writer) error) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := &request{op: op, done: make(chan error, 1)}
+	s.queueMu.Lock()
+	if s.closing {
+		s.queueMu.Unlock()
+		return ErrClosed
+	}
+	s.queue = append(s.queue, r)
+	s.queueMu.Unlock()
+	for {
+		select {
+		case err := <-r.done:
+			return err
+		case s.token <- struct{}{}:
+			s.lead()
+			<-s.token
+		case <-ctx.Done():
+			if s.withdraw(r) {
+				return ctx.Err()
+			}
+			return <-r.done // it runs already, so its outcome counts
+		}
+	}
+}
+
+func (s *Store) withdraw(r *request) bool {
+	s.queueMu.Lock()
+	defer s.queueMu.Unlock()
+	i := slices.Index(s.queue, r)
+	if i < 0 {
+		return false
+	}
+	s.queue = slices.Delete(s.queue, i, i+1)
+	return true
+}
+
+// lead runs what waits, under the token.
+func (s *Store) lead() {
+	s.queueMu.Lock()
+	group := s.queue
+	s.queue = nil
+	if len(group) > maxGroup {
+		s.queue = slices.Clone(group[maxGroup:])
+		group = group[:maxGroup]
+	}
+	s.queueMu.Unlock()
+	if len(group) == 0 {
+		return
+	}
+	err := s.transact(group)
+	var failed *opError
+	if errors.As(err, &failed) && len(group) > 1 {
+		// One of them cannot be done; nobody else shall suffer.
+		for i := range group {
+			group[i].done <- opCause(s.transact(group[i : i+1]))
+		}
+		return
+	}
+	for _, r := range group {
+		if err != nil {
+			r.done <- opCause(err)
+		}
+	}
+}
+
+// opError is the error of one operation within a group.
+type opError struct{ error }
+
+func opCause(err error) error {
+	if failed, ok := err.(*opError); ok {
+		return failed.error
+	}
+	return err
+}
+
+// transact runs a group in one transaction. When it returns nil, every request
+// has been answered; otherwise none has, and nothing that readers see has changed.
+//
+// What a crash leaves behind: before the meta page is written, the database as
+// it was; after it, the whole transaction. In between bbolt has written pages
+// that no meta page refers to, which the next transaction reuses. Memory is
+// changed after the commit only (publish); an error anywhere makes memory be
+// read anew from the database, as after a crash.
+func (s *Store) transact(group []*request) (err error) {
+	defer func() { s.noteWrite(err) }()
+	if s.fatal != nil {
+		return s.fatal
+	}
+	if s.stale {
+		if err := s.recover(); err != nil {
+			return err
+		}
+	}
+	s.stale = true // until everything has gone well
+	refused := make([]error, len(group))
+	if err := s.run(group, refused); err != nil {
+		return err
+	}
+	s.stale = false
+	for i, r := range group {
+		r.done <- refused[i]
+	}
+	return nil
+}
+
+func (s *Store) run(group []*request, refused []error) (err error) {
+	defer s.guard(&err)()
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return sealOff("begin transaction", err)
+	}
+	defer tx.Rollback() // after a commit this does nothing
+	w := &s.w
+	w.reset(s, tx)
+	for i, r := range group {
+		err := r.op(w)
+		if refusal, ok := err.(refusal); ok {
+			refused[i] = refusal.error
+		} else if err != nil {
+			return &opError{err}
+		}
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if err := s.commit(tx); err != nil {
+		return err
+	}
+	s.publish(w)
+	return nil
+}
+
+func (s *Store) commit(tx *bbolt.Tx) error {
+	if hook := s.testingOnly.beforeCommit; hook != nil {
+		if err := hook(); err != nil {
+			return err
+		}
+	}
+	commit := tx.Commit
+	if hook := s.testingOnly.commit; hook != nil {
+		commit = func() error { return hook(tx) }
+	}
+	if err := commit(); err != nil {
+		return s.commitFailed(err)
+	}
+	if err := s.mark.raise(s.identity.id); err != nil {
+		// The transaction is durable; only the mark is behind, which makes it
+		// less sharp. Trying again with the next growth is enough.
+		s.cfg.Logger.Warn("size mark not written", "err", err)
+	}
+	if hook := s.testingOnly.afterCommit; hook != nil {
+		return hook()
+	}
+	return nil
+}
+
+// commitFailed tells a full disk, which was found while writing and leaves
+// nothing behind, from everything else. After a failed fsync the kernel may
+// have dropped the pages and say nothing the next time: what a later commit
+// would build on is not known, so this process writes no more.
+func (s *Store) commitFailed(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Op != "sync" && isDiskFull(path.Err) {
+		return sealOff("commit", err)
+	}
+	s.fatal = fmt.Errorf("commit: %w: %v", ErrBroken, err)
+	return s.fatal
+}
+
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+func (s *Store) noteWrite(err error) {
+	s.mu.Lock()
+	s.writeErr = opCause(err)
+	s.mu.Unlock()
+}
+
+// reset prepares the writer for a transaction.
+func (w *writer) reset(s *Store, tx *bbolt.Tx) {
+	if w.arena == nil {
+		w.arena = new(arena)
+		w.view = newView(tx)
+		w.buckets = make(map[*table]*bbolt.Bucket)
+		w.created = make(map[events.Key]*chain)
+		w.epochs = make(map[string]*Epoch)
+	}
+	w.s, w.tx, w.n = s, tx, s.n
+	w.horizon = math.MaxUint64
+	w.arena.reset()
+	clear(w.buckets)
+	clear(w.created)
+	clear(w.epochs)
+	clear(w.touched)
+	w.touched = w.touched[:0]
+	w.newJobs, w.newRejections = false, false
+}
+
+// publish lets readers see the committed transaction.
+func (s *Store) publish(w *writer) {
+	s.mu.Lock()
+	for key, c := range w.created {
+		s.chains[key] = c
+	}
+	for _, c := range w.touched {
+		c.publish(s)
+	}
+	for name, ep := range w.epochs {
+		s.epochs[name] = ep
+	}
+	w.epochs = make(map[string]*Epoch) // what was in it belongs to the readers now
+	s.n = w.n
+	s.evict()
+	s.mu.Unlock()
+	s.trimDirty()
+	if w.newJobs {
+		signal(s.jobsAdded)
+	}
+	if w.newRejections {
+		signal(s.rejectionsAdded)
+	}
+	if hook := s.testingOnly.published; hook != nil {
+		hook(len(w.touched), s.recent.Len())
+	}
+}
+
+func (c *chain) publish(s *Store) {
+	wasDirty := len(c.view.pending) != 0 && !c.flushed
+	c.view = c.next
+	c.touched, c.flushed = false, false
+	if first := c.firstPending(); first != 0 && !wasDirty {
+		s.dirty = append(s.dirty, dirtyMark{c, first})
+	}
+	if first := c.firstPending(); first == 0 && c.next.last.fixedArrival != 0 {
+		s.forget(c)
+	}
+}
+
+// forget drops a chain that the database knows all about.
+func (s *Store) forget(c *chain) {
+	if c.recent != nil {
+		s.recent.Remove(c.recent)
+		c.recent = nil
+	}
+	c.state, c.ids = nil, nil
+	if c.firstPending() == 0 {
+		delete(s.chains, c.next.last.key)
+	}
+}
+
+// evict keeps the number of states in memory within bounds. A chain with
+// pending entries stays known, and its state comes back by replay.
+func (s *Store) evict() {
+	for s.recent.Len() > s.cfg.CachedChains {
+		s.forget(s.recent.Back().Value.(*chain))
+	}
+}
+
+// trimDirty drops stale marks from the front.
+func (s *Store) trimDirty() {
+	i := 0
+	for i < len(s.dirty) && s.dirty[i].stale() {
+		i++
+	}
+	s.dirty = s.dirty[i:]
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// recover reads memory anew from the database: after opening, and after any
+// transaction that did not go well.
+func (s *Store) recover() error {
+	chains, epochs := make(map[events.Key]*chain), make(map[string]*Epoch)
+	var n counters
+	var dirty []dirtyMark
+	err := s.view(func(v *view) error {
+		if found, err := v.read(tableMeta, metaCounters, &n); err != nil || !found {
+			return errors.Join(err, missingCounters(found))
+		}
+		all, err := v.allEpochs()
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			epochs[all[i].Stream.Name] = &all[i]
+		}
+		dirty, err = v.readTail(&n, chains)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	s.mu.Lock()
+	s.chains, s.epochs, s.n = chains, epochs, n
+	s.mu.Unlock()
+	s.dirty, s.recent, s.stale = dirty, list.New(), false
+	return nil
+}
+
+func missingCounters(found bool) error {
+	if found {
+		return nil
+	}
+	return missing(tableMeta, metaCounters, "the counters")
+}
+
+// tail is the journal since the oldest entry that is not in its chain's stored
+// state, while it is read.
+type tail struct {
+	*view
+	byNumber map[uint64]*chain
+	chains   map[events.Key]*chain // those with pending entries
+	dirty    []dirtyMark
+}
+
+// readTail collects the entries that are in the journal only.
+func (v *view) readTail(n *counters, chains map[events.Key]*chain) ([]dirtyMark, error) {
+	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains}
+	want := n.tail
+	err := v.each(tableJournal, key64(n.tail), func(k, payload []byte) (bool, error) {
+		if number(k) != want {
+			return false, missing(tableJournal, key64(want), "the entry")
+		}
+		want++
+		e, err := decodeEntry(k, number(k), payload)
+		if err == nil {
+			err = t.add(e)
+		}
+		return true, err
+	})
+	if err == nil && want != n.arrivals+1 {
+		err = missing(tableJournal, key64(want), "the entry")
+	}
+	for _, m := range t.dirty {
+		m.c.view = m.c.next
+	}
+	return t.dirty, err
+}
+
+func (t *tail) add(e *entry) error {
+	c := t.byNumber[e.chain]
+	if c == nil {
+		rec, err := t.chainRecord(e.chain)
+		if err != nil {
+			return err
+		}
+		c = &chain{next: chainView{no: e.chain, stored: rec.standing, last: rec.standing}}
+		t.byNumber[e.chain] = c
+	}
+	if e.Arrival <= c.next.stored.lastArrival {
+		return nil
+	}
+	if len(c.next.pending) == 0 {
+		t.dirty = append(t.dirty, dirtyMark{c, e.Arrival})
+		t.chains[c.next.last.key] = c
+	}
+	lists := e.lists()
+	c.next.pending = append(c.next.pending, pend{e.Arrival, lists})
+	c.next.last.advance(e, lists)
+	return nil
+}
+
+// view runs fn in a read transaction. fn must copy what it keeps, and must not
+// wait for anybody: pages freed meanwhile cannot be used again.
+func (s *Store) view(fn func(*view) error) (err error) {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	defer s.guard(&err)()
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return sealOff("begin transaction", err)
+	}
+	defer tx.Rollback()
+	v := newView(tx)
+	var n counters
+	found, err := v.read(tableMeta, metaCounters, &n)
+	if err != nil || !found {
+		return errors.Join(err, missingCounters(found))
+	}
+	v.horizon = n.arrivals
+	return fn(v)
+}
+
+// guard turns a fault while reading the mapped file, or bbolt's panic over a
+// page that cannot be, into an error: one bad page must not end the process.
+// Use: defer s.guard(&err)().
+func (s *Store) guard(err *error) func() {
+	old := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			*err = &CorruptError{Bucket: "page", Detail: fmt.Sprintf("reading the file failed: %v", r)}
+			s.cfg.Logger.Error("database page unreadable", "err", fmt.Sprint(r), "stack", string(debug.Stack()))
+		}
+	}
+}
+
+// sealOff keeps bbolt's errors behind ours; those of the system stay visible.
+func sealOff(doing string, err error) error {
+	var path *fs.PathError
+	var errno syscall.Errno
+	if errors.As(err, &path) || errors.As(err, &errno) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %v", doing, err)
+}
