@@ -1,0 +1,554 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/sealer"
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/sidecar"
+	"github.com/chaind/chaind/store"
+)
+
+const vectorLimit = 65536 // bytes; the size limit that the event vectors are made for
+
+// expectedChain is one chain of the event vectors' expected state.
+type expectedChain struct {
+	Tenant          string
+	PromptHash      string `json:"prompt_hash"`
+	Session         string
+	Chain           string
+	Outcome         string
+	Reason          *string
+	Conformity      string
+	ConformityCodes []string `json:"conformity_codes"`
+	Segments        uint64
+	Head            *string
+	Attempts        []stepDocument
+	RunIDs          []string `json:"run_ids"`
+	Rejected        []struct {
+		Line          uint64
+		Class         string
+		PayloadSHA256 string `json:"payload_sha256"`
+	}
+	Duplicates uint64
+	Late       []struct {
+		Line          uint64
+		EventID       string `json:"event_id"`
+		PayloadSHA256 string `json:"payload_sha256"`
+	}
+	Coverage              string
+	CoverageWhy           []string `json:"coverage_why"`
+	ProducerHead          *string  `json:"producer_head"`
+	ProducerSignature     *string  `json:"producer_signature"`
+	Sidecar               *string
+	UnsignedSidecarSHA256 *string `json:"unsigned_sidecar_sha256"`
+}
+
+func (c *expectedChain) url() string {
+	return "/v1/chains/" + c.Tenant + "/" + c.PromptHash + "/" + c.Session + "/" + c.Chain
+}
+
+func (c *expectedChain) key() events.Key {
+	return events.Key{Tenant: parseTenant(c.Tenant), PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain}
+}
+
+// world is a store and sidecars filled with the small event vectors.
+type world struct {
+	store    *store.Store
+	sidecars *sidecar.Sidecars
+	blobs    *blobs
+	chains   []expectedChain
+	strays   int // rejected events that belong to no chain
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{blobs: &blobs{sidecar.NewMemory(), t}}
+	text, err := os.ReadFile("../testdata/events/small.expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected struct {
+		Chains       []expectedChain
+		Unattributed []json.RawMessage
+	}
+	if err := json.Unmarshal(text, &expected); err != nil || len(expected.Chains) == 0 {
+		t.Fatalf("%d chains, %v", len(expected.Chains), err)
+	}
+	w.chains, w.strays = expected.Chains, len(expected.Unattributed)
+	if w.store, err = store.Open(store.Config{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.sidecars = w.blobs.sidecars()
+	w.feed(t)
+	return w
+}
+
+// feed appends the vectors as one stream delivers them.
+func (w *world) feed(t *testing.T) {
+	t.Helper()
+	file, err := os.Open("../testdata/events/small.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	batch := &events.Batch{Stream: events.Stream{Name: "EVIDENCE", CreatedNS: 1}}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 4<<20)
+	for seq := uint64(1); lines.Scan(); seq++ {
+		var line struct{ Subject, Payload string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		batch.Events = append(batch.Events, events.Decode(events.Message{
+			Subject: line.Subject, Payload: []byte(line.Payload), StreamSeq: seq, BrokerMS: 1780000000000 + seq,
+		}, events.Limits{MaxBytes: vectorLimit}))
+	}
+	if lines.Err() != nil || len(batch.Events) == 0 {
+		t.Fatalf("%d events, %v", len(batch.Events), lines.Err())
+	}
+	if _, err := w.store.Append(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seal works off all seal jobs.
+func (w *world) seal(t *testing.T) {
+	t.Helper()
+	finished := 0
+	for i := range w.chains {
+		if w.chains[i].Outcome != "open" {
+			finished++
+		}
+	}
+	done := make(chan sealer.Sealed, finished)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	s := sealer.New(sealer.Config{Store: w.store, Sidecars: w.sidecars, OnSealed: func(s sealer.Sealed) { done <- s }, Logger: testLogger(t)})
+	go func() { ended <- s.Run(ctx) }()
+	for range finished {
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("seals do not come: %+v", s.Status())
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) handler(t *testing.T) http.Handler {
+	return newHandler(t, Config{Store: w.store, Sidecars: w.sidecars, Logger: testLogger(t)})
+}
+
+// TestChainsOfARealStore compares every chain of the vectors with what the
+// server says about it.
+func TestChainsOfARealStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seal(t)
+	h := w.handler(t)
+	for i := range w.chains {
+		c := &w.chains[i]
+		t.Run(c.Tenant+" "+c.Chain, func(t *testing.T) {
+			checkDetail(t, h, c)
+			checkEvidence(t, h, c)
+			checkAddenda(t, h, c)
+		})
+	}
+}
+
+func checkDetail(t *testing.T, h http.Handler, c *expectedChain) {
+	t.Helper()
+	d := decode[chainDetail](t, get(h, "GET", c.url()))
+	type facts struct {
+		Key                                   keyDocument
+		Outcome, Reason, Conformity, Coverage string
+		ProducerHead, ProducerSignature       string
+		Segments, Duplicates, Late, Rejected  uint64
+		Head                                  *string
+		RunIDs, ConformityCodes, CoverageWhy  []string
+		Steps                                 []stepDocument
+		Class                                 string
+	}
+	got := facts{d.keyDocument, string(d.Outcome), d.Reason, string(d.Conformity), string(d.Coverage), string(d.ProducerHead),
+		string(d.ProducerSignature), d.Segments, d.Duplicates, d.Late, d.Rejected, d.Head, d.RunIDs, d.ConformityCodes, d.CoverageWhy, d.Steps, ""}
+	if d.Sealed != nil {
+		got.Class = d.Sealed.Class
+	}
+	want := facts{keyDocument{parseTenant(c.Tenant), c.PromptHash, c.Session, c.Chain}, c.Outcome, text(c.Reason), c.Conformity, c.Coverage,
+		text(c.ProducerHead), text(c.ProducerSignature), c.Segments, c.Duplicates, uint64(len(c.Late)), uint64(len(c.Rejected)), c.Head,
+		c.RunIDs, c.ConformityCodes, c.CoverageWhy, c.Attempts, ""}
+	if c.Sidecar != nil {
+		parts := strings.Split(*c.Sidecar, "/")
+		want.Class = parts[len(parts)-2]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("detail differs (-want +got):\n%s", diff)
+	}
+	if (d.EvidenceURL != nil) != (c.Sidecar != nil) {
+		t.Errorf("evidence url %v", d.EvidenceURL)
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func checkEvidence(t *testing.T, h http.Handler, c *expectedChain) {
+	t.Helper()
+	w := get(h, "GET", c.url()+"/evidence")
+	switch {
+	case c.Segments == 0:
+		wantProblem(t, w, http.StatusConflict, typeChainEmpty)
+		return
+	case c.Outcome == "open":
+		wantProblem(t, w, http.StatusConflict, typeChainOpen)
+		return
+	case w.Code != http.StatusOK:
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	sum := segments.Sum(w.Body.Bytes()).String()
+	if c.UnsignedSidecarSHA256 != nil && *c.UnsignedSidecarSHA256 != sum {
+		t.Errorf("evidence has digest %s, want %s", sum, *c.UnsignedSidecarSHA256)
+	}
+	if w.Header().Get("ETag") != `"`+sum+`"` || w.Header().Get("Chaind-Head") != *c.Head {
+		t.Errorf("tag %s, head %s", w.Header().Get("ETag"), w.Header().Get("Chaind-Head"))
+	}
+}
+
+func checkAddenda(t *testing.T, h http.Handler, c *expectedChain) {
+	t.Helper()
+	var got []string
+	for after := ""; ; {
+		page := decode[addendumPage](t, get(h, "GET", c.url()+"/addenda?limit=1"+after))
+		for _, a := range page.Addenda {
+			got = append(got, a.EventID+" "+a.SHA256)
+		}
+		if page.Next == nil {
+			break
+		}
+		after = "&after=" + *page.Next
+	}
+	var want []string
+	for _, l := range c.Late {
+		want = append(want, l.EventID+" "+l.PayloadSHA256)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("addenda (-want +got):\n%s", diff)
+	}
+}
+
+// TestRunsOfARealStore asks for every run id in the format's own way.
+func TestRunsOfARealStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seal(t)
+	h := w.handler(t)
+	asked := 0
+	for i := range w.chains {
+		c := &w.chains[i]
+		for _, id := range c.RunIDs {
+			asked++
+			prefix := ""
+			if c.Tenant != "_" {
+				prefix = "/tenants/" + c.Tenant
+			}
+			path := prefix + "/execute/" + c.PromptHash + "/" + c.Session + "/artifacts/" + id + "/evidence"
+			a := get(h, "GET", path)
+			if c.Conformity != "conforming" {
+				p := wantProblem(t, a, http.StatusNotFound, typeRunNonconforming)
+				if !strings.Contains(p.Detail, c.url()+"/evidence") {
+					t.Errorf("detail %q does not lead to the chain", p.Detail)
+				}
+				continue
+			}
+			if a.Code != http.StatusOK || a.Header().Get("Chaind-Head") != *c.Head {
+				t.Errorf("%s: status %d: %.300s", path, a.Code, a.Body)
+			}
+			other := get(h, "GET", "/tenants/other"+strings.TrimPrefix(path, prefix))
+			wantProblem(t, other, http.StatusNotFound, typeUnknownArtifact)
+		}
+	}
+	if asked == 0 {
+		t.Fatal("the vectors have no runs")
+	}
+}
+
+// TestH12_UnknownEmptyAndOpenDiffer asks before anything is sealed, and after.
+func TestH12_UnknownEmptyAndOpenDiffer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	find := func(is func(*expectedChain) bool) *expectedChain {
+		i := slices.IndexFunc(w.chains, func(c expectedChain) bool { return is(&c) })
+		if i < 0 {
+			t.Fatal("no such chain in the vectors")
+		}
+		return &w.chains[i]
+	}
+	open := find(func(c *expectedChain) bool { return c.Outcome == "open" && c.Segments > 0 })
+	empty := find(func(c *expectedChain) bool { return c.Segments == 0 })
+	pending := find(func(c *expectedChain) bool { return c.Conformity == "conforming" && len(c.RunIDs) > 0 })
+	unknown := *open
+	unknown.Chain = "01NOBODYHASHEARDOFTHISONE0"
+
+	wantProblem(t, get(h, "GET", unknown.url()), http.StatusNotFound, typeUnknownChain)
+	wantProblem(t, get(h, "GET", unknown.url()+"/evidence"), http.StatusNotFound, typeUnknownChain)
+	wantProblem(t, get(h, "GET", unknown.url()+"/addenda"), http.StatusNotFound, typeUnknownChain)
+	wantProblem(t, get(h, "GET", empty.url()+"/evidence"), http.StatusConflict, typeChainEmpty)
+	wantProblem(t, get(h, "GET", open.url()+"/evidence"), http.StatusConflict, typeChainOpen)
+	wantProblem(t, get(h, "GET", pending.url()+"/evidence"), http.StatusServiceUnavailable, typeSealPending)
+	byRun := "/execute/" + pending.PromptHash + "/" + pending.Session + "/artifacts/" + pending.RunIDs[0] + "/evidence"
+	if pending.Tenant != "_" {
+		byRun = "/tenants/" + pending.Tenant + byRun
+	}
+	wantProblem(t, get(h, "GET", byRun), http.StatusServiceUnavailable, typeSealPending)
+	w.seal(t)
+	if a := get(h, "GET", byRun); a.Code != http.StatusOK {
+		t.Errorf("sealed: %d %s", a.Code, a.Body)
+	}
+	wantProblem(t, get(h, "GET", strings.Replace(byRun, pending.RunIDs[0], "pr"+strings.Repeat("e", 64), 1)), http.StatusNotFound, typeUnknownArtifact)
+}
+
+// TestOpenRunLooksLikeNoUnknownOne seals a run in a chain that goes on.
+func TestOpenRunLooksLikeNoUnknownOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := events.Key{PromptHash: vectorHash, Session: vectorSession, Chain: "open"}
+	scope := segments.AppendScope(nil, &segments.Scope{SchemaVersion: 1, PromptHash: key.PromptHash, ExecuteSessionID: key.Session,
+		CatalogCGSHash: strings.Repeat("c", 64), EntryID: "tracker"})
+	sum := segments.Sum([]byte("run"))
+	seal := `{"v":1,"event_id":"e1","scope":` + string(scope) + `,"kind":` +
+		string(segments.AppendKind(nil, &segments.RunSealed{RunID: segments.RunID(sum), RunBundleDigest: sum})) + `,"more":true}`
+	effects, err := w.store.Append(t.Context(), &events.Batch{Stream: events.Stream{Name: "OTHER", CreatedNS: 2}, Events: []*events.Event{
+		events.Decode(events.Message{Subject: key.Subject(events.VerbSeal), Payload: []byte(seal), StreamSeq: 1, BrokerMS: 1}, events.DefaultLimits),
+	}})
+	if err != nil || effects[0].Verdict != events.Appended {
+		t.Fatalf("%+v, %v", effects, err)
+	}
+	path := "/execute/" + key.PromptHash + "/" + key.Session + "/artifacts/" + segments.RunID(sum) + "/evidence"
+	p := wantProblem(t, get(w.handler(t), "GET", path), http.StatusNotFound, typeRunOpen)
+	if !strings.Contains(p.Detail, chainURL(key)) {
+		t.Errorf("detail %q", p.Detail)
+	}
+}
+
+// TestH10_SealedEvidenceIsComparedWithItsRecord changes what no digest in the
+// bundle covers, and what all of them cover.
+func TestH10_SealedEvidenceIsComparedWithItsRecord(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*segments.Bundle){
+		"time":    func(b *segments.Bundle) { b.Segments[0].EmittedAtMS = new(uint64(1)) },
+		"anchors": func(b *segments.Bundle) { b.Anchors.PlanCommitRef = new("elsewhere") },
+		"scope":   func(b *segments.Bundle) { b.Scope.EntryID = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.seal(t)
+			h := w.handler(t)
+			for i := range w.chains {
+				c := &w.chains[i]
+				if c.Sidecar == nil {
+					continue
+				}
+				w.blobs.change(*c.Sidecar, editBundle(t, edit))
+				wantProblem(t, get(h, "GET", c.url()+"/evidence"), http.StatusUnprocessableEntity, typeUnknownArtifact)
+				if err := w.blobs.Remove(t.Context(), *c.Sidecar); err != nil {
+					t.Fatal(err)
+				}
+				wantProblem(t, get(h, "GET", c.url()+"/evidence"), http.StatusInternalServerError, typeEvidenceLost)
+			}
+		})
+	}
+}
+
+func TestChainPagesAndFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	for _, c := range []struct {
+		name, query string
+		want        func(*expectedChain) bool
+	}{
+		{"all", "", func(*expectedChain) bool { return true }},
+		{"tenant", "tenant=acme", func(c *expectedChain) bool { return c.Tenant == "acme" }},
+		{"empty tenant", "tenant=_", func(c *expectedChain) bool { return c.Tenant == "_" }},
+		{"unknown tenant", "tenant=nobody", func(*expectedChain) bool { return false }},
+		{"outcome", "outcome=failed", func(c *expectedChain) bool { return c.Outcome == "failed" }},
+		{"conformity", "conformity=nonconforming", func(c *expectedChain) bool { return c.Conformity == "nonconforming" }},
+		{"both", "outcome=succeeded&conformity=conforming", func(c *expectedChain) bool { return c.Outcome == "succeeded" && c.Conformity == "conforming" }},
+		{"session, upper case", "session=" + strings.ToUpper(w.chains[0].Session), func(c *expectedChain) bool { return c.Session == w.chains[0].Session }},
+		{"prompt", "prompt_hash=" + w.chains[0].PromptHash, func(c *expectedChain) bool { return c.PromptHash == w.chains[0].PromptHash }},
+		{"chain", "chain=" + w.chains[0].Chain, func(c *expectedChain) bool { return c.Chain == w.chains[0].Chain }},
+	} {
+		for _, limit := range []string{"1", "3", "200"} {
+			t.Run(c.name+" by "+limit, func(t *testing.T) {
+				var want []string
+				for i := range w.chains {
+					if c.want(&w.chains[i]) {
+						want = append(want, w.chains[i].url())
+					}
+				}
+				slices.Sort(want)
+				got := walk(t, h, "/v1/chains?limit="+limit+"&"+c.query, func(t *testing.T, path string) ([]string, *string) {
+					page := decode[chainPage](t, get(h, "GET", path))
+					var urls []string
+					for _, d := range page.Chains {
+						urls = append(urls, d.URL)
+					}
+					return urls, page.Next
+				})
+				slices.Sort(got)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// walk follows a list to its end.
+func walk(t *testing.T, _ http.Handler, path string, page func(*testing.T, string) ([]string, *string)) []string {
+	t.Helper()
+	path = strings.TrimSuffix(path, "&")
+	var all []string
+	after := ""
+	for range 1000 {
+		entries, next := page(t, path+after)
+		all = append(all, entries...)
+		if next == nil {
+			return all
+		}
+		after = "&after=" + url.QueryEscape(*next)
+	}
+	t.Fatal("the list does not end")
+	return nil
+}
+
+func TestRejectedAndRunPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	var wantRejected, wantRuns []string
+	total := w.strays
+	for i := range w.chains {
+		c := &w.chains[i]
+		total += len(c.Rejected)
+		for _, r := range c.Rejected {
+			if c.Tenant == "acme" {
+				wantRejected = append(wantRejected, r.PayloadSHA256+" "+r.Class)
+			}
+		}
+		for _, id := range c.RunIDs {
+			wantRuns = append(wantRuns, id+" "+c.url()+" "+c.Outcome+" "+c.Conformity)
+		}
+	}
+	rejections := func(t *testing.T, path string) ([]string, *string) {
+		page := decode[rejectionPage](t, get(h, "GET", path))
+		var found []string
+		for _, r := range page.Rejected {
+			found = append(found, r.SHA256+" "+r.Class)
+		}
+		return found, page.Next
+	}
+	if got := walk(t, h, "/v1/rejected?limit=7", rejections); len(got) != total {
+		t.Errorf("%d rejections, want %d", len(got), total)
+	}
+	got := walk(t, h, "/v1/rejected?limit=3&tenant=acme", rejections)
+	slices.Sort(got)
+	slices.Sort(wantRejected)
+	if diff := cmp.Diff(wantRejected, got); diff != "" {
+		t.Errorf("rejected of one tenant (-want +got):\n%s", diff)
+	}
+	for _, entry := range walk(t, h, "/v1/rejected?class=conflict", rejections) {
+		if !strings.HasSuffix(entry, " conflict") {
+			t.Errorf("asked for conflicts, got %s", entry)
+		}
+	}
+	gotRuns := walk(t, h, "/v1/runs?limit=2", func(t *testing.T, path string) ([]string, *string) {
+		page := decode[runPage](t, get(h, "GET", path))
+		var found []string
+		for _, r := range page.Runs {
+			found = append(found, r.RunID+" "+r.ChainURL+" "+string(r.Outcome)+" "+string(r.Conformity))
+		}
+		return found, page.Next
+	})
+	slices.Sort(gotRuns)
+	slices.Sort(wantRuns)
+	if diff := cmp.Diff(wantRuns, gotRuns); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	chain := w.chains[0].url()
+	for _, path := range []string{
+		"/v1/chains?limit=0", "/v1/chains?limit=201", "/v1/chains?limit=-1", "/v1/chains?limit=x", "/v1/chains?limit=", "/v1/chains?limit=1&limit=2",
+		"/v1/chains?outcome=won", "/v1/chains?outcome=", "/v1/chains?conformity=x", "/v1/chains?tenant=", "/v1/chains?tenant=a.b", "/v1/chains?session=abc",
+		"/v1/chains?prompt_hash=zz", "/v1/chains?chain=a/b", "/v1/chains?tennant=acme", "/v1/chains?after=", "/v1/chains?after=%21", "/v1/chains?after=AAAA",
+		"/v1/chains?after=" + strings.Repeat("A", maxCursorBytes+4), "/v1/chains?a;b", "/v1/chains?tenant=%zz", "/v1/chains?=1",
+		"/v1/runs?run_id=x", "/v1/runs?outcome=open", "/v1/rejected?class=x", "/v1/rejected?after=eHg", "/v1/rejected?tenant=%00",
+		chain + "?x=1", chain + "/evidence?x=1", chain + "/addenda?after=LTE", chain + "/addenda?limit=1000", "/healthz?x=1", runURL + "?x=1", "/metrics?name[]=x",
+	} {
+		t.Run(path, func(t *testing.T) {
+			wantProblem(t, get(h, "GET", path), http.StatusBadRequest, typeInvalidQuery)
+		})
+	}
+}
+
+// TestListsAreConditional asks for a list again with its tag.
+func TestListsAreConditional(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	first := get(h, "GET", "/v1/chains")
+	if got := first.Header().Get("Cache-Control"); got != "public, no-cache" {
+		t.Errorf("cache control %q", got)
+	}
+	again := get(h, "GET", "/v1/chains", "If-None-Match", first.Header().Get("ETag"))
+	if again.Code != http.StatusNotModified || again.Body.Len() != 0 {
+		t.Errorf("status %d with %d bytes", again.Code, again.Body.Len())
+	}
+	w.seal(t)
+	if changed := get(h, "GET", "/v1/chains", "If-None-Match", first.Header().Get("ETag")); changed.Code != http.StatusOK || bytes.Equal(changed.Body.Bytes(), first.Body.Bytes()) {
+		t.Errorf("after sealing: status %d", changed.Code)
+	}
+}
+
+func TestClosedStoreIsToldAsStopping(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, get(h, "GET", "/v1/chains"), http.StatusServiceUnavailable, typeUnavailable)
+}
