@@ -25,7 +25,7 @@ var (
 // AppendArtifactFrame appends a stored run snapshot. metadata must be shorter
 // than 4 GiB; longer panics.
 func AppendArtifactFrame(dst, metadata, body []byte) []byte {
-	if len(metadata) > math.MaxUint32 {
+	if uint64(len(metadata)) > math.MaxUint32 {
 		panic("segments: artifact metadata of 4 GiB or more")
 	}
 	dst = binary.BigEndian.AppendUint32(append(dst, artifactMagic...), uint32(len(metadata)))

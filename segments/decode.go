@@ -1,19 +1,15 @@
 package segments
 
-func newCursor(text []byte) (*cursor, error) {
-	value, offset, err := checkText(text)
-	if err != nil {
-		return nil, err
-	}
-	return &cursor{text: value, base: offset, found: new(deviations)}, nil
-}
+// The functions of this file decode single parts by the rules of [Read]. They
+// take one strict JSON text, whose size is the caller's to bound; paths and
+// offsets refer to it.
 
-// DecodeScope reads one scope by the rules of [Read].
+// DecodeScope reads one scope.
 func DecodeScope(text []byte) (*Scope, []Deviation, error) {
 	return decodePart(text, scopeFields)
 }
 
-// DecodeSegment reads one segment by the rules of [Read].
+// DecodeSegment reads one segment.
 func DecodeSegment(text []byte) (*Segment, []Deviation, error) {
 	return decodePart(text, segmentFields)
 }
@@ -30,8 +26,7 @@ func decodePart[T any](text []byte, fields []field[T]) (*T, []Deviation, error) 
 	return v, c.found.list, nil
 }
 
-// DecodeKind reads one kind by the rules of [Read], in written or canonical
-// order of members.
+// DecodeKind reads one kind, whatever the order of its members.
 func DecodeKind(text []byte) (Kind, []Deviation, error) {
 	c, err := newCursor(text)
 	if err != nil {
@@ -42,4 +37,12 @@ func DecodeKind(text []byte) (Kind, []Deviation, error) {
 		return nil, c.found.list, err
 	}
 	return k, c.found.list, nil
+}
+
+func newCursor(text []byte) (*cursor, error) {
+	value, offset, err := checkText(text)
+	if err != nil {
+		return nil, err
+	}
+	return &cursor{text: value, base: offset, found: new(deviations)}, nil
 }

@@ -3,6 +3,7 @@ package segments
 import (
 	"iter"
 	"slices"
+	"sort"
 )
 
 // Order checks, segment by segment, the order of a chain's kinds and that its
@@ -108,18 +109,7 @@ func (o *Order) note(seq uint64) {
 
 // seqOf returns the seq of executed step number n.
 func (o *Order) seqOf(n uint64) uint64 {
-	i, found := slices.BinarySearchFunc(o.Seqs, n, func(r SeqRun, n uint64) int {
-		switch {
-		case r.Step < n:
-			return -1
-		case r.Step > n:
-			return 1
-		}
-		return 0
-	})
-	if !found {
-		i--
-	}
+	i := sort.Search(len(o.Seqs), func(i int) bool { return o.Seqs[i].Step > n }) - 1
 	return o.Seqs[i].Seq + (n - o.Seqs[i].Step)
 }
 

@@ -17,7 +17,8 @@ import (
 //
 // The deviations tell where the text is not what section 4 would write; a
 // strict caller refuses any. They come with an error too, as far as it was
-// read (a known member twice is both). Errors: *[DecodeError] when the text is
+// read; a known member twice is both, and is best called [DuplicateMember].
+// Errors: *[DecodeError] when the text is
 // not a bundle, one that wraps [ErrTooLarge] beyond the limits, or that of r.
 func Read(r io.Reader, visit func(*Segment) error) (*Envelope, []Deviation, error) {
 	b := newReader(r, visit, MaxBundleBytes, MaxSegmentBytes)
