@@ -42,8 +42,9 @@ func (v Value) EqualCanonical(text []byte) bool {
 }
 
 // Digest returns digest(v): "sha256:" and 64 hex digits.
-func (v Value) Digest() string {
-	h := newHasher()
+func (v Value) Digest() string { return v.digest(newHasher()) }
+
+func (v Value) digest(h *hasher) string {
 	v.canonical(h.write)
 	return h.sum()
 }
@@ -80,7 +81,7 @@ func (v Value) canonical(emit func(string)) {
 	}
 	switch v.Kind() {
 	case String:
-		emit(string(AppendString(nil, v.Text())))
+		emitString(v.Text(), emit)
 	case Array:
 		for i, item := range v.Items() {
 			emit(separator(i, "[", ","))
@@ -90,12 +91,24 @@ func (v Value) canonical(emit func(string)) {
 	case Object:
 		for i, m := range v.sortedMembers() {
 			emit(separator(i, "{", ","))
-			emit(string(AppendString(nil, m.name)))
+			emitString(m.name, emit)
 			emit(":")
 			m.value.canonical(emit)
 		}
 		emit(closer(v, "{}", "}"))
 	}
+}
+
+// emitString emits the canonical form of a string, without a copy when it has
+// nothing to escape.
+func emitString(s string, emit func(string)) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == '"' || r == '\\' }) {
+		emit(string(AppendString(nil, s)))
+		return
+	}
+	emit(`"`)
+	emit(s)
+	emit(`"`)
 }
 
 func separator(i int, first, other string) string {
@@ -119,7 +132,7 @@ type member struct {
 }
 
 func (v Value) sortedMembers() []member {
-	var all []member
+	all := make([]member, 0, v.Len())
 	for name, value := range v.Members() {
 		all = append(all, member{name, value})
 	}

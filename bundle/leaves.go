@@ -11,12 +11,13 @@ import (
 type leafBuilder struct {
 	stored []leaf // sorted: commitments of withheld items
 	leaves []leaf
+	hash   *hasher
 	err    error
 }
 
 // leaves recomputes the manifest, sorted by name.
 func (b *Bundle) leaves(stored []leaf) ([]leaf, error) {
-	lb := &leafBuilder{stored: stored}
+	lb := &leafBuilder{stored: stored, hash: newHasher()}
 	graph := b.Closure.Get("graph")
 	lb.fail(needObject(graph, "evidence_closure.graph"))
 	lb.section("format", b.Format)
@@ -56,7 +57,7 @@ func (lb *leafBuilder) section(name string, v Value) {
 		lb.fail(faultf(MissingMember, name, "the section is missing"))
 		return
 	}
-	lb.add(name, v.Digest())
+	lb.add(name, v.digest(lb.hash))
 }
 
 // maybeWithheld adds the leaf of a section, or its commitment.
@@ -137,7 +138,7 @@ func (lb *leafBuilder) upstreams(list Value) {
 		if lb.err != nil {
 			return
 		}
-		lb.add("upstream:"+root.Text(), up.Digest())
+		lb.add("upstream:"+root.Text(), up.digest(lb.hash))
 	}
 	if name, ok := repeatedName(lb.leaves[first:]); ok {
 		lb.fail(faultf(DuplicateUpstream, "evidence_closure.upstream", "the bundle %s is embedded twice", strings.TrimPrefix(name, "upstream:")))

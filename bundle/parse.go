@@ -45,6 +45,7 @@ type parser struct {
 	doc   *document
 	count int // entries on the tape
 	limit int
+	names []string // scratch of unique
 }
 
 func (p *parser) document() error {
@@ -252,10 +253,11 @@ func (p *parser) member(depth int) (bool, string, error) {
 // still open, so that its content reaches to the end of the tape.
 func (p *parser) unique(i uint32) error {
 	p.close(i, false)
-	var names []string
+	names := p.names[:0]
 	for name := range (Value{p.doc, i}).Members() {
 		names = append(names, name)
 	}
+	p.names = names
 	slices.Sort(names)
 	for n := 1; n < len(names); n++ {
 		if names[n] == names[n-1] {

@@ -179,7 +179,7 @@ func (s *sealer) upstreams(list []*Bundle) {
 			s.plain(",")
 		}
 		s.fail(b.Doc.WriteCanonical(s.out))
-		s.leaves = append(s.leaves, leaf{"upstream:" + b.StoredRoot(), b.Doc.Digest()})
+		s.leaves = append(s.leaves, leaf{"upstream:" + b.StoredRoot(), b.Doc.digest(s.leaf)})
 	}
 	s.plain("]")
 }
