@@ -78,19 +78,11 @@ func openPages(f *os.File) (*pageFile, error) {
 // readMetas finds the meta page of the last transaction. One damaged meta page
 // is what a crash in the middle of a commit leaves; the other one stands then.
 func (p *pageFile) readMetas() error {
-	first, magic, err := p.readMeta(0)
-	if err != nil {
-		return err
-	}
-	size := int64(os.Getpagesize())
-	if first != nil {
-		size = int64(first.pageSize)
-	}
-	second, magic2, err := p.readMeta(size)
+	first, second, magic, err := p.bothMetas()
 	switch {
 	case err != nil:
 		return err
-	case first == nil && second == nil && !magic && !magic2:
+	case first == nil && second == nil && !magic:
 		return fmt.Errorf("%w: not a bbolt database", ErrForeign)
 	case first == nil && second == nil:
 		return fmt.Errorf("%w: both meta pages are damaged", ErrCorrupt)
@@ -104,6 +96,21 @@ func (p *pageFile) readMetas() error {
 		p.meta = *second
 	}
 	return nil
+}
+
+// bothMetas reads the meta pages; nil: damaged. magic tells whether either
+// looks like one at all.
+func (p *pageFile) bothMetas() (first, second *metaPage, magic bool, err error) {
+	first, magic, err = p.readMeta(0)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	size := int64(os.Getpagesize())
+	if first != nil {
+		size = int64(first.pageSize)
+	}
+	second, magic2, err := p.readMeta(size)
+	return first, second, magic || magic2, err
 }
 
 // readMeta reads the meta page at an offset; nil: it is damaged. magic tells

@@ -27,8 +27,27 @@ func openStore(t testing.TB, cfg Config) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() {
+		if err := s.view(func(*view) error { return nil }); err == nil {
+			mustCheck(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
+}
+
+func mustCheck(t testing.TB, s *Store) *CheckReport {
+	t.Helper()
+	r, err := s.Check(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		t.Errorf("check: %s %s %x of chain %q: %s", f.Class, f.Bucket, f.Key, f.Chain.Chain, f.Detail)
+	}
+	return r
 }
 
 // vector is one of the event vectors.

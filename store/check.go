@@ -1,0 +1,441 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// Check walks everything and reports what does not fit:
+//
+//	pages    every page is used once or free, every tree is in order
+//	journal  every entry up to the last one at the start, its checksum and chain
+//	chains   every segment from genesis, hashed and linked again, against the
+//	         state; every list, id, run and preimage against the journal
+//	indexes  names, ids, lists, runs, rejections, epochs, seal jobs and results,
+//	         the other way round, and by number
+//
+// The store may be in use meanwhile: what arrives after the start is left to
+// the next check. Only the first phase holds one transaction throughout, during
+// which the file may grow. Memory is bounded. The error is about not being able
+// to check; findings are in the report.
+func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*CheckReport, error) {
+	s.mu.RLock()
+	n := s.n
+	s.mu.RUnlock()
+	c := &checker{s: s, ctx: ctx, n: n, tell: progress, report: &CheckReport{StoreID: s.identity.id}}
+	if s.torn {
+		c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
+	}
+	for _, phase := range []func() error{c.pages, c.journal, c.chains, c.indexes} {
+		if err := phase(); err != nil {
+			return nil, fmt.Errorf("check store: %w", err)
+		}
+	}
+	return c.report, nil
+}
+
+// checker is a check that is running.
+type checker struct {
+	s      *Store
+	ctx    context.Context
+	n      counters // at the start
+	tell   func(CheckProgress)
+	report *CheckReport
+
+	// What the journal holds, and what was found of it from the other side.
+	inLists, listed [numLists]uint64
+	holding, held   uint64
+	numbered        uint64 // chains that a name leads to
+}
+
+// add turns an error about a value into a finding. Other errors end the check.
+func (c *checker) add(err error) error {
+	var bad *CorruptError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	if len(c.report.Findings) == MaxFindings {
+		c.report.More++
+		return nil
+	}
+	class := bad.Class
+	if class == "" {
+		class = Mismatch
+	}
+	c.report.Findings = append(c.report.Findings, Finding{Class: class, Chain: bad.Chain, Bucket: bad.Bucket,
+		Key: bad.Key, Detail: bad.Detail})
+	return nil
+}
+
+func (c *checker) step(phase string, done, total uint64) error {
+	if c.tell != nil {
+		c.tell(CheckProgress{Phase: phase, Done: done, Total: total})
+	}
+	return c.ctx.Err()
+}
+
+// pages looks at the file beneath the values.
+func (c *checker) pages() error {
+	const tries = 100
+	for range tries {
+		done, err := c.pageSnapshot()
+		if done || err != nil {
+			return err
+		}
+	}
+	return errors.New("the pages change too fast to be looked at")
+}
+
+func (c *checker) pageSnapshot() (done bool, err error) {
+	err = c.s.view(func(v *view) error {
+		p, err := snapshotPages(c.s.mark.f, uint64(v.tx.ID()))
+		if p == nil || err != nil {
+			return err
+		}
+		done = true
+		w := &pageWalk{pageFile: p}
+		w.finding = func(detail string) { c.add(&CorruptError{Class: Mismatch, Detail: detail}) }
+		w.progress = func(done, total uint64) error {
+			if done%1024 != 0 {
+				return nil
+			}
+			return c.step("pages", done, total)
+		}
+		return w.run()
+	})
+	return done, err
+}
+
+// sweep visits all values of a table in short transactions; damaged ones become
+// findings, as do errors about values that visit returns.
+func (c *checker) sweep(t *table, phase string, total uint64, visit func(v *view, k, payload []byte) error) error {
+	var from []byte
+	var done uint64
+	for more := true; more; {
+		if err := c.step(phase, done, total); err != nil {
+			return err
+		}
+		more = false
+		err := c.s.view(func(v *view) error {
+			b, err := v.bucket(t)
+			if err != nil {
+				return err
+			}
+			cursor := b.Cursor()
+			budget := scanPerTx
+			for k, value := cursor.Seek(from); k != nil; k, value = cursor.Next() {
+				if budget == 0 {
+					more = true
+					return nil
+				}
+				budget--
+				done++
+				from = append(append(from[:0], k...), 0)
+				if err := c.value(v, t, k, value, visit); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err := c.add(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) value(v *view, t *table, k, value []byte, visit func(v *view, k, payload []byte) error) error {
+	c.report.Values++
+	payload, err := v.open(t, k, value)
+	if err == nil {
+		err = visit(v, k, payload)
+	}
+	if err == nil {
+		return nil
+	}
+	return c.add(err)
+}
+
+// journal reads every entry.
+func (c *checker) journal() error {
+	want := uint64(1)
+	return c.sweep(tableJournal, "journal", c.n.arrivals, func(v *view, k, payload []byte) error {
+		at := number(k)
+		if at > c.n.arrivals {
+			return nil
+		}
+		var hole error
+		if at != want {
+			hole = missing(tableJournal, key64(want), "the entry")
+		}
+		want = at + 1
+		c.report.Records++
+		e, err := decodeEntry(k, at, payload)
+		if err != nil {
+			return errors.Join(hole, err)
+		}
+		c.countEntry(e)
+		if e.chain == 0 || e.chain > c.n.chains {
+			return contradicts(tableJournal, k, fmt.Sprintf("the entry names chain number %d of %d", e.chain, c.n.chains))
+		}
+		return hole
+	})
+}
+
+func (c *checker) countEntry(e *entry) {
+	for l := range numLists {
+		if e.lists()&(1<<l) != 0 {
+			c.inLists[l]++
+		}
+	}
+	if e.holds() {
+		c.holding++
+	}
+}
+
+// holds tells whether the entry occupies its event id.
+func (e *entry) holds() bool {
+	return e.EventID != "" && e.verdict != events.Duplicate && e.verdict != events.Rejected
+}
+
+// chains looks at every chain from its first segment on.
+func (c *checker) chains() error {
+	var numbers []uint64
+	visited := uint64(0)
+	visit := func(v *view, k, payload []byte) error {
+		var rec chainRecord
+		if err := decode(tableChains, k, payload, &rec); err != nil {
+			return err
+		}
+		if number(k) > c.n.chains {
+			return nil
+		}
+		numbers = append(numbers, number(k))
+		no, err := v.chainNumber(rec.key)
+		if err == nil && no != number(k) {
+			err = contradicts(tableChains, k, fmt.Sprintf("its name leads to chain number %d", no))
+		}
+		return inChain(err, rec.key)
+	}
+	// The numbers are looked up one transaction's worth at a time, by hand, so
+	// that no chain is walked inside the transaction that found it.
+	for from := uint64(1); from <= c.n.chains; from += scanPerTx {
+		numbers = numbers[:0]
+		if err := c.some(tableChains, from, from+scanPerTx, visit); err != nil {
+			return err
+		}
+		for _, no := range numbers {
+			if err := c.step("chains", visited, c.n.chains); err != nil {
+				return err
+			}
+			visited++
+			if err := c.add(c.chain(no)); err != nil {
+				return err
+			}
+		}
+	}
+	c.report.Chains = visited
+	if visited != c.n.chains {
+		c.add(contradicts(tableMeta, metaCounters, fmt.Sprintf("%d chains were counted, and %d have a record", c.n.chains, visited)))
+	}
+	return nil
+}
+
+// some visits the values with number keys in [from, to) in one transaction.
+func (c *checker) some(t *table, from, to uint64, visit func(v *view, k, payload []byte) error) error {
+	err := c.s.view(func(v *view) error {
+		b, err := v.bucket(t)
+		if err != nil {
+			return err
+		}
+		cursor := b.Cursor()
+		for k, value := cursor.Seek(key64(from)); k != nil && number(k) < to; k, value = cursor.Next() {
+			if err := c.value(v, t, k, value, visit); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return c.add(err)
+}
+
+// chain checks one chain: state, segments, lists, ids, end and seal.
+func (c *checker) chain(no uint64) error {
+	var key events.Key
+	err := c.s.view(func(v *view) error {
+		rec, err := v.chainRecord(no)
+		if err == nil {
+			key = rec.key
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rec, err := c.s.Chain(key)
+	if errors.Is(err, ErrNotFound) {
+		return nil // a commit that is being published
+	}
+	if err != nil {
+		return inChain(err, key)
+	}
+	for _, part := range []func(uint64, *ChainRecord) error{c.segments, c.lists, c.ids, c.end} {
+		if err := c.add(inChain(part(no, rec), key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segments hashes and links the chain again.
+func (c *checker) segments(no uint64, rec *ChainRecord) error {
+	var walk segments.Walk
+	for walk.Count < rec.State.Segments {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		page, err := c.s.Segments(rec.Key, walk.Count, MaxPage)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			return missing(tableLists, listKey(no, listSegments, walk.Count), fmt.Sprintf("segment %d", walk.Count))
+		}
+		for i := range page[:min(uint64(len(page)), rec.State.Segments-walk.Count)] {
+			if err := walk.Step(&page[i].Segment); err != nil {
+				return contradicts(tableJournal, key64(page[i].Arrival), "the segment does not follow the one before: "+err.Error())
+			}
+			c.report.Segments++
+		}
+	}
+	if (walk.Head == nil) != (rec.State.Head == nil) || walk.Head != nil && *walk.Head != *rec.State.Head {
+		return contradicts(tableChains, key64(no), "the segments lead to another head than the state has")
+	}
+	return nil
+}
+
+// lists holds the chain's lists against the journal.
+func (c *checker) lists(no uint64, rec *ChainRecord) error {
+	for l := range numLists {
+		last := uint64(0)
+		for from := uint64(0); ; {
+			seen := uint64(0)
+			err := c.s.entries(rec.Key, l, from, MaxPage, func(v *view, ordinal uint64, e *entry) (int, error) {
+				seen++
+				switch {
+				case e.chain != no || e.lists()&(1<<l) == 0:
+					return 0, contradicts(tableLists, listKey(no, l, ordinal), "the entry does not belong into this list")
+				case e.Arrival <= last:
+					return 0, contradicts(tableLists, listKey(no, l, ordinal), "the list is out of order")
+				}
+				if last = e.Arrival; last <= c.n.arrivals {
+					c.listed[l]++
+				}
+				return 0, c.entry(v, e)
+			})
+			if err != nil {
+				return err
+			}
+			if seen == 0 {
+				break
+			}
+			from += seen
+		}
+	}
+	return nil
+}
+
+// entry checks what an entry of a list has in other tables.
+func (c *checker) entry(v *view, e *entry) error {
+	if e.preimages {
+		payload, err := v.get(tablePreimages, key64(e.Arrival))
+		if err == nil && payload == nil {
+			err = missing(tablePreimages, key64(e.Arrival), "the preimage")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if run, ok := e.kind.(*segments.RunSealed); ok && e.segment {
+		payload, err := v.get(tableRuns, runKey(run.RunID, e.chain))
+		if err == nil && payload == nil {
+			err = missing(tableRuns, runKey(run.RunID, e.chain), "the run")
+		}
+		return err
+	}
+	return nil
+}
+
+// ids holds the chain's event ids against the journal.
+func (c *checker) ids(no uint64, rec *ChainRecord) error {
+	return c.s.withChain(rec.Key, func(v *view, cv *chainView) error {
+		_, pending, _, err := v.replay(cv)
+		if err != nil {
+			return err
+		}
+		prefix := key64(no)
+		err = v.each(tableIDs, prefix, func(k, payload []byte) (bool, error) {
+			if !bytes.HasPrefix(k, prefix) {
+				return false, nil
+			}
+			if _, newer := pending[string(k[8:])]; newer {
+				return true, nil
+			}
+			var h holder
+			if err := decode(tableIDs, k, payload, &h); err != nil {
+				return false, err
+			}
+			return true, c.id(v, no, string(k[8:]), &h)
+		})
+		for id, h := range pending {
+			if err == nil {
+				err = c.id(v, no, id, &h)
+			}
+		}
+		return err
+	})
+}
+
+func (c *checker) id(v *view, no uint64, id string, h *holder) error {
+	key := idKey(nil, no, id)
+	e, err := v.journal(h.arrival)
+	switch {
+	case err != nil:
+		return err
+	case e == nil:
+		return missing(tableJournal, key64(h.arrival), "the entry that an event id leads to")
+	case e.chain != no || e.EventID != id || e.holds() != (h.sum != nil) || h.sum != nil && *h.sum != e.Sum:
+		return contradicts(tableIDs, key, "the event id leads to another event")
+	}
+	if h.sum != nil && h.arrival <= c.n.arrivals {
+		c.held++
+	}
+	return nil
+}
+
+// end checks what a finished chain has besides, and that an open one has not.
+func (c *checker) end(no uint64, rec *ChainRecord) error {
+	key := key64(no)
+	if finished := rec.State.Outcome != events.Open; finished != (rec.Fixed != nil) {
+		return contradicts(tableFixed, key, "the chain is "+string(rec.State.Outcome)+", and its end says otherwise")
+	}
+	if rec.Fixed == nil {
+		if rec.Seal != nil {
+			return contradicts(tableSeals, key, "the chain is open and sealed")
+		}
+		return nil
+	}
+	same := func(a, b *segments.Digest) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+	switch {
+	case rec.Fixed.State.Outcome != rec.State.Outcome || !same(rec.Fixed.State.Head, rec.State.Head):
+		return contradicts(tableFixed, key, "the chain has changed since its end")
+	case rec.Seal != nil && !same(rec.Seal.Head, rec.State.Head):
+		return contradicts(tableSeals, key, "the seal is over another head than the chain has")
+	}
+	return nil
+}

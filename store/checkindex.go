@@ -1,0 +1,198 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+)
+
+// indexes walks the tables that lead to chains and entries, and compares the
+// counts. An index whose every value leads to an entry of its own, and which has
+// as many values as there are entries, is whole.
+func (c *checker) indexes() error {
+	var waiting, lost, lostEvents uint64
+	for _, part := range []struct {
+		table *table
+		total uint64
+		visit func(v *view, k, payload []byte) error
+	}{
+		{tableNames, c.n.chains, c.name},
+		{tableIDs, 0, c.chainPrefix},
+		{tableLists, 0, c.chainPrefix},
+		{tableRuns, 0, c.run},
+		{tableRejections, c.n.rejections, c.rejection},
+		{tableSeen, c.n.rejections, c.seen},
+		{tablePreimages, 0, c.preimage},
+		{tableFixed, 0, c.ended},
+		{tableSeals, 0, c.ended},
+		{tableJobs, c.n.pending, func(v *view, k, payload []byte) error { waiting++; return c.job(v, k, payload) }},
+		{tableEpochs, uint64(c.n.epochs), c.epoch},
+		{tableLost, c.n.lost, func(v *view, k, payload []byte) error {
+			var l LostRange
+			err := decode(tableLost, k, payload, &l)
+			if number(k) <= c.n.lost {
+				lost, lostEvents = lost+1, lostEvents+l.To-l.From+1
+			}
+			return err
+		}},
+	} {
+		if err := c.sweep(part.table, "indexes", part.total, part.visit); err != nil {
+			return err
+		}
+	}
+	c.compare(tableLost, "lost ranges", c.n.lost, lost)
+	c.compare(tableLost, "lost events", c.n.lostEvents, lostEvents)
+	c.compare(tableNames, "chain names", c.n.chains, c.numbered)
+	c.compare(tableIDs, "event ids", c.holding, c.held)
+	for l := range numLists {
+		c.compare(tableLists, fmt.Sprintf("elements of the chains' lists %d", l), c.inLists[l], c.listed[l])
+	}
+	return nil
+}
+
+func (c *checker) compare(t *table, what string, want, got uint64) {
+	if want != got {
+		c.add(contradicts(t, nil, fmt.Sprintf("%d %s, and there should be %d", got, what, want)))
+	}
+}
+
+func (c *checker) name(v *view, k, payload []byte) error {
+	key, ok := parseName(k)
+	if !ok || len(payload) != 8 {
+		return corrupt(tableNames, k, errCoding.Error())
+	}
+	if number(payload) > c.n.chains {
+		return nil
+	}
+	c.numbered++
+	rec, err := v.chainRecord(number(payload))
+	if err == nil && rec.key != key {
+		err = contradicts(tableNames, k, "the name leads to another chain")
+	}
+	return inChain(err, key)
+}
+
+// chainPrefix makes sure that values keyed by chain belong to one.
+func (c *checker) chainPrefix(v *view, k, _ []byte) error {
+	if len(k) < 9 {
+		return corrupt(tableIDs, k, errCoding.Error())
+	}
+	_, err := v.chainRecord(number(k))
+	return err
+}
+
+func (c *checker) run(v *view, k, payload []byte) error {
+	r, err := v.run(k, payload)
+	if err != nil {
+		return err
+	}
+	no := number(k[len(k)-8:])
+	cv, inMemory := c.s.peek(r.Key)
+	if !inMemory {
+		rec, err := v.chainRecord(no)
+		if err != nil {
+			return err
+		}
+		cv = chainView{no: no, stored: rec.standing, last: rec.standing}
+	}
+	arrivals, err := v.arrivals(&cv, listSegments, r.Seq, 1)
+	if err != nil || len(arrivals) == 0 && cv.last.lastArrival == 0 {
+		return err // not published yet
+	}
+	if len(arrivals) == 0 {
+		return inChain(missing(tableRuns, k, "the segment of the run"), r.Key)
+	}
+	e, err := v.journal(arrivals[0])
+	if err != nil || e == nil {
+		return err // reported with the journal
+	}
+	if kind, ok := e.kind.(*segments.RunSealed); !ok || kind.RunID != r.RunID || e.seq != r.Seq {
+		return inChain(contradicts(tableRuns, k, "the run leads to another segment"), r.Key)
+	}
+	return nil
+}
+
+func (c *checker) rejection(v *view, k, payload []byte) error {
+	r := rejection{Rejection: events.Rejection{ID: number(k)}}
+	if err := decode(tableRejections, k, payload, &r); err != nil {
+		return err
+	}
+	id, err := v.get(tableSeen, seenKey(r.epoch, r.StreamSeq))
+	if err != nil {
+		return err
+	}
+	if id == nil {
+		return missing(tableSeen, seenKey(r.epoch, r.StreamSeq), "the place of the rejection")
+	}
+	whole := r.Class != events.TooLarge && len(r.Payload) < maxRejectedPayload // others may be cut
+	if whole && segments.Sum(r.Payload) != r.Sum {
+		return inChain(contradicts(tableRejections, k, "the rejected bytes have another digest"), r.Key)
+	}
+	if !r.Attributed {
+		return nil
+	}
+	e, err := v.journal(r.arrival)
+	if err == nil && (e == nil || e.verdict != events.Rejected || e.rejection != r.ID) {
+		err = contradicts(tableRejections, k, "the rejection leads to another entry")
+	}
+	return inChain(err, r.Key)
+}
+
+func (c *checker) seen(v *view, k, payload []byte) error {
+	if len(payload) != 8 {
+		return corrupt(tableSeen, k, errCoding.Error())
+	}
+	r, err := v.rejection(number(payload))
+	if err == nil && !bytes.Equal(k, seenKey(r.epoch, r.StreamSeq)) {
+		err = contradicts(tableSeen, k, "the place leads to another rejection")
+	}
+	return err
+}
+
+func (c *checker) preimage(v *view, k, payload []byte) error {
+	var p preimages
+	if err := decode(tablePreimages, k, payload, &p); err != nil {
+		return err
+	}
+	e, err := v.journal(number(k))
+	if err == nil && (e == nil || !e.preimages) {
+		err = contradicts(tablePreimages, k, "the preimage belongs to no entry")
+	}
+	return err
+}
+
+// ended makes sure that ends and seals belong to chains; chain looks at what
+// they say.
+func (c *checker) ended(v *view, k, _ []byte) error {
+	_, err := v.chainRecord(number(k))
+	return err
+}
+
+func (c *checker) job(v *view, k, payload []byte) error {
+	var j jobRecord
+	if err := decode(tableJobs, k, payload, &j); err != nil {
+		return err
+	}
+	f, err := v.fixed(j.chain)
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		return missing(tableFixed, key64(j.chain), "the end of a chain with a seal job")
+	}
+	if r, err := v.sealResult(j.chain); err != nil || r == nil {
+		return err
+	}
+	return inChain(contradicts(tableJobs, k, "the chain is sealed and waits for its seal"), f.State.Key)
+}
+
+func (c *checker) epoch(_ *view, k, payload []byte) error {
+	var e Epoch
+	err := decode(tableEpochs, k, payload, &e)
+	if err == nil && (uint64(e.Number) != number(k) || e.Applied < e.Base) {
+		err = contradicts(tableEpochs, k, "the epoch ends before it begins")
+	}
+	return err
+}
