@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/chaind/chaind/segments"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,8 +20,10 @@ func Decode(m Message, lim Limits) *Event { return NewDecoder(lim).Decode(m) }
 // Decoder decodes messages one after the other, reusing its buffers. It is
 // not safe for concurrent use.
 type Decoder struct {
-	lim  Limits
-	text parser
+	lim    Limits
+	strict jsontext.Decoder
+	buffer bytes.Buffer
+	parser parser
 }
 
 // NewDecoder returns a decoder under the limits.
@@ -36,76 +39,69 @@ func (d *Decoder) Decode(m Message) *Event {
 	return e
 }
 
-// payload fills the event from its payload. Size and depth are looked at
-// first, so that the reader's work is bounded.
+// payload fills the event from its payload. jsontext proves the text first, so
+// that the parser only ever sees strict JSON within the limits.
 func (d *Decoder) payload(e *Event) *Fault {
-	if len(e.Payload) > d.lim.MaxBytes {
-		return &Fault{TooLarge, "the payload has more bytes than the limit"}
+	if fault := d.text(e.Payload); fault != nil {
+		return fault
 	}
-	if !within(e.Payload, d.lim) {
-		most := measure(e.Payload)
-		if most.members > d.lim.MaxMembers {
-			return refused(e.Payload, rankSize, "an object has more members than the limit")
-		}
-		if most.depth > d.lim.MaxDepth {
-			return refused(e.Payload, rankDepth, "the text is nested too deep")
-		}
-	}
-	p := &d.text
+	p := &d.parser
 	p.reset(e.Payload)
 	p.envelope(e)
-	if p.err != nil {
-		clearFields(e)
-		if errors.Is(p.err, jsontext.ErrDuplicateName) {
-			return refused(e.Payload, rankDuplicate, "a name stands twice in one object")
-		}
-		return textFault(p.err)
-	}
-	if p.verdict.rank <= rankID {
-		clearFields(e)
+	if p.verdict.rank <= rankID { // drop what was read of an event without an id
+		*e = Event{Message: e.Message, Sum: e.Sum, Key: e.Key, Attributed: e.Attributed, Verb: e.Verb}
 	}
 	return p.verdict.fault
 }
 
-// clearFields drops what was read of an event whose id does not count.
-func clearFields(e *Event) {
-	*e = Event{Message: e.Message, Sum: e.Sum, Key: e.Key, Attributed: e.Attributed, Verb: e.Verb}
-}
-
-// refused judges a text that has a fault of the given rank for certain, but
-// may not be JSON at all, which ranks before it.
-func refused(text []byte, r rank, detail string) *Fault {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
-	if dec.PeekKind() != '{' {
-		return &Fault{Malformed, "the payload is not a JSON object"}
+// text checks a payload up to its nesting.
+func (d *Decoder) text(text []byte) *Fault {
+	if len(text) > d.lim.MaxBytes {
+		return &Fault{TooLarge, "the payload has more bytes than the limit"}
 	}
-	err := dec.SkipValue()
-	if err == nil {
-		if _, err = dec.ReadToken(); err == io.EOF {
-			err = nil
-		} else if err == nil {
-			err = errTrailing
-		}
+	var most extent
+	if !within(text, d.lim) {
+		most = measure(text)
 	}
-	if err != nil && !tooDeepToRead(text) {
+	if err := d.oneObject(text); err != nil && most.depth <= readerDepth {
 		return textFault(err)
 	}
-	return &Fault{Class: rankClass[r], Detail: detail}
+	switch {
+	case most.members > d.lim.MaxMembers:
+		return &Fault{TooLarge, "an object has more members than the limit"}
+	case most.depth > d.lim.MaxDepth:
+		return &Fault{TooDeep, "the text is nested deeper than the limit"}
+	}
+	return nil
 }
 
-// tooDeepToRead tells of the reader's own bound on nesting, behind which it
-// cannot say whether the text is JSON.
-func tooDeepToRead(text []byte) bool { return measure(text).depth > readerDepth }
-
+// readerDepth is jsontext's own bound on nesting, behind which it cannot say
+// whether a text is JSON.
 const readerDepth = 10_000
 
-var errTrailing = errors.New("bytes after the object")
+var errNoObject = errors.New("not one JSON object")
+
+// oneObject proves that the text is one strict JSON object; names standing
+// twice are left to the parser, which sees them all anyway.
+func (d *Decoder) oneObject(text []byte) error {
+	d.buffer = *bytes.NewBuffer(text)
+	d.strict.Reset(&d.buffer, jsontext.AllowDuplicateNames(true))
+	if d.strict.PeekKind() != '{' {
+		return errNoObject
+	}
+	if _, err := d.strict.ReadValue(); err != nil {
+		return err
+	}
+	if _, err := d.strict.ReadToken(); err != io.EOF {
+		return errNoObject
+	}
+	return nil
+}
 
 // textFault words a reader's error without the payload's bytes.
 func textFault(err error) *Fault {
-	detail := "the payload is not one JSON text"
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		detail += ", at byte " + itoa(syntactic.ByteOffset)
+		return &Fault{Malformed, "the payload is no JSON text from byte " + strconv.FormatInt(syntactic.ByteOffset, 10) + " on"}
 	}
-	return &Fault{Malformed, detail}
+	return &Fault{Malformed, "the payload is not one JSON object"}
 }

@@ -21,22 +21,16 @@ const (
 
 const onlySeals = hasOutcome | hasEventCount | hasProducerHead | hasProducerSignature | hasMore
 
-// envelope reads the whole payload into e and leaves the fault that counts in
-// the parser's verdict.
+// envelope reads the whole payload, which is an object, into e and leaves the
+// fault that counts in the parser's verdict.
 func (p *parser) envelope(e *Event) {
-	if p.dec.PeekKind() != '{' {
-		p.value()
-		p.end()
-		p.verdict.add(rankText, "the payload is not a JSON object")
-		return
-	}
-	p.token()
 	seen := 0
-	for p.next() {
+	p.peek()
+	for p.enter(); p.next(); {
 		seen |= p.member(e)
 	}
-	p.end()
-	if p.err != nil {
+	if p.repeated {
+		p.verdict.add(rankDuplicate, "a name stands twice in one object")
 		return
 	}
 	p.checkEnvelope(e, seen)
@@ -108,9 +102,6 @@ func (p *parser) verbMember(e *Event) int {
 
 func (p *parser) eventID(e *Event) {
 	raw := p.value()
-	if p.err != nil {
-		return
-	}
 	if raw[0] != '"' {
 		p.verdict.add(rankID, "event_id is not a string")
 		return
@@ -166,7 +157,7 @@ func (p *parser) defaults(e *Event) {
 }
 
 func (p *parser) signature() *segments.Signature {
-	if !p.enter('{', "producer_signature") {
+	if !p.object("producer_signature") {
 		return nil
 	}
 	s, seen := &segments.Signature{}, 0
@@ -189,7 +180,7 @@ func (p *parser) signature() *segments.Signature {
 }
 
 func (p *parser) anchors() *segments.Anchors {
-	if !p.enter('{', "anchors") {
+	if !p.object("anchors") {
 		return nil
 	}
 	a := &segments.Anchors{}

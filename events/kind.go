@@ -78,7 +78,7 @@ type kindFields struct {
 }
 
 func (p *parser) readKind() {
-	if !p.enter('{', "kind") {
+	if !p.object("kind") {
 		return
 	}
 	for p.next() {
@@ -102,7 +102,7 @@ func (p *parser) kindMember(k *kindFields) int {
 		k.entryID, _ = p.string("kind.entry_id")
 		return kEntryID
 	case "request_fingerprints":
-		k.fingerprints, _ = p.strings("kind.request_fingerprints")
+		k.fingerprints = p.strings("kind.request_fingerprints")
 		return kFingerprints
 	case "source_line":
 		k.sourceLine, _ = p.string("kind.source_line")
@@ -129,7 +129,7 @@ func (p *parser) rarerMember(k *kindFields) int {
 		k.compDigest, _ = p.digest("kind.comp_semantic_sha256")
 		return kCompDigest
 	case "step_topo":
-		k.topo, _ = p.strings("kind.step_topo")
+		k.topo = p.strings("kind.step_topo")
 		return kTopo
 	case "run_id":
 		k.runID, _ = p.string("kind.run_id")

@@ -1,11 +1,9 @@
 package events
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/chaind/chaind/segments"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 func (p *Preimage) present() bool {
@@ -14,13 +12,12 @@ func (p *Preimage) present() bool {
 
 // preimage reads what the digests were computed from, keeping the raw text.
 func (p *parser) preimage(e *Event) {
-	if p.err == nil && p.dec.PeekKind() != '{' {
+	if p.peek() != '{' {
 		p.value()
 		p.verdict.add(rankShape, "preimage is not an object")
 		return
 	}
-	p.token()
-	for p.next() {
+	for p.enter(); p.next(); {
 		p.preimageMember(e)
 	}
 }
@@ -49,9 +46,6 @@ func (p *parser) preimageMember(e *Event) {
 
 func (p *parser) preimageText() *string {
 	raw := p.value()
-	if p.err != nil {
-		return nil
-	}
 	if raw[0] != '"' {
 		p.verdict.add(rankShape, "preimage.text is not a string")
 		return nil
@@ -64,9 +58,6 @@ func (p *parser) preimageText() *string {
 // format, but one that binary64 cannot hold has no canonical form.
 func (p *parser) raw(member string, opening byte) []byte {
 	v := p.value()
-	if p.err != nil {
-		return nil
-	}
 	if opening != 0 && v[0] != opening {
 		p.verdict.add(rankShape, member+" is not an object")
 		return nil
@@ -218,38 +209,24 @@ func compTopo(comp []byte) ([]string, bool) {
 	if !ok || list[0] != '[' {
 		return nil, false
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(list))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, false
-	}
 	topo := []string{}
-	for dec.PeekKind() == '"' {
-		t, err := dec.ReadToken()
-		if err != nil {
+	c := cursor{text: list}
+	for c.pos++; c.item(); {
+		v := c.value()
+		if v[0] != '"' {
 			return nil, false
 		}
-		topo = append(topo, t.String())
+		topo = append(topo, string(c.plain(v)))
 	}
-	return topo, dec.PeekKind() == ']'
+	return topo, true
 }
 
 // memberOf gives the text of a member of a valid JSON object.
-func memberOf(object []byte, name string) (jsontext.Value, bool) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, false
-	}
-	for dec.PeekKind() == '"' {
-		t, err := dec.ReadToken()
-		if err != nil {
-			return nil, false
-		}
-		found := t.String() == name
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, false
-		}
-		if found {
+func memberOf(object []byte, name string) ([]byte, bool) {
+	c := cursor{text: object}
+	for c.enter(); c.next(); {
+		found := string(c.name) == name
+		if v := c.value(); found {
 			return v, true
 		}
 	}

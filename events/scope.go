@@ -14,7 +14,7 @@ const (
 )
 
 func (p *parser) scope() *segments.Scope {
-	if !p.enter('{', "scope") {
+	if !p.object("scope") {
 		return nil
 	}
 	s, seen := &segments.Scope{}, 0

@@ -10,7 +10,8 @@ import (
 
 // Escape makes text from a file safe to print: what could move a cursor, start
 // a new line, change colours, hide a link or reorder a line is written as \n,
-// \t, \r, \xNN (a byte that is not UTF-8), \uNNNN or \UNNNNNNNN. That is every
+// \t, \r and so on, \xNN (below U+0080, or a byte that is not UTF-8), \uNNNN or
+// \UNNNNNNNN. That is every
 // rune that is not graphic (controls of C0 and C1, format characters such as
 // bidirectional overrides and zero-width joiners, private use, unassigned) and
 // every white space but U+0020. Escaping twice changes nothing; it is meant for

@@ -31,8 +31,7 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 	env, deviations, err := segments.Read(in, j.visit(in))
 	j.report.Segments = f.walk.Count
 	if err != nil {
-		j.unread(ctx, err, deviations)
-		return j.close("the file does not decode")
+		return j.close(j.unread(ctx, err, deviations))
 	}
 	j.env = env
 	j.describe()
@@ -79,7 +78,9 @@ func (j *judge) refuse() {
 	*j.errors, *j.warnings = findings{}, findings{}
 }
 
-func (j *judge) unread(ctx context.Context, err error, deviations []segments.Deviation) {
+// unread reports why there is no bundle and returns why the other checks did
+// not run.
+func (j *judge) unread(ctx context.Context, err error, deviations []segments.Deviation) string {
 	j.refuse()
 	var decode *segments.DecodeError
 	switch {
@@ -89,9 +90,12 @@ func (j *judge) unread(ctx context.Context, err error, deviations []segments.Dev
 		j.fail(CodeDecode, "%s", Escape(err.Error()))
 	case ctx.Err() != nil:
 		j.fail(CodeInterrupted, "%v", ctx.Err())
+		return "the verification was interrupted"
 	default:
 		j.fail(CodeUnreadable, "%s", Escape(err.Error()))
+		return "the file was not read"
 	}
+	return "the file does not decode"
 }
 
 // undecoded tells a member that is there twice from other faults: the reader

@@ -51,9 +51,6 @@ func (r *Report) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// MarshalJSON makes a report usable where an encoder wants one.
-func (r *Report) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
-
 func appendList[T any](dst []byte, list []T, each func([]byte, *T) []byte) []byte {
 	dst = append(dst, '[')
 	for i := range list {

@@ -104,7 +104,9 @@ func (j *judge) head() {
 	switch {
 	case j.facts.walk.Count == 0:
 		j.fail(CodeEmptyChain, "the chain has no segments")
-		j.note("head", StatusSkipped, "there are no segments")
+		for _, name := range []string{"head", "numbering", "order", "topology"} {
+			j.note(name, StatusSkipped, "there are no segments")
+		}
 	case declared == nil:
 		j.fail(CodeHeadMissing, "the bundle does not declare its head")
 	case computed == nil:
@@ -121,8 +123,9 @@ func (j *judge) plan() {
 	order := &j.facts.order
 	if order.First == nil {
 		j.fail(CodeCompMissing, "no plan was committed")
-		j.note("topology", StatusSkipped, "no plan was committed")
-		j.note("steps", StatusSkipped, "no plan was committed")
+		for _, name := range []string{"topology", "steps"} {
+			j.note(name, StatusSkipped, "no plan was committed")
+		}
 		return
 	}
 	for _, p := range []*segments.Progress{order.First, order.Last} {
@@ -259,8 +262,8 @@ func (j *judge) trust(e examined) {
 			j.fail(CodeUntrustedKey, "the key that the signature names is not in the list of trusted keys")
 		}
 	case keys.StateUntrusted:
-		j.fail(CodeUntrustedKey, "signed by key %s, which is not in the list of trusted keys; "+
-			"the chain itself was not altered since. If the key was replaced, list it as retired", id)
+		j.fail(CodeUntrustedKey, "validly signed by key %s, which is not in the list of trusted keys; "+
+			"if that key was replaced by another, list it as retired", id)
 	case keys.StateRevoked:
 		j.fail(CodeRevokedKey, "signed by key %s, which the list revokes", id)
 	case keys.StateRetired:
@@ -278,11 +281,13 @@ func (j *judge) expectations() {
 		j.note("expected_plan", StatusNotApplicable, "no plan was expected")
 		return
 	}
-	for i, got := range []string{j.facts.firstPlan, j.facts.lastPlan} {
-		if got != want {
-			j.fail(CodeExpectedPlan, "the %s committed plan is %s, expected was %s",
-				[...]string{"first", "last"}[i], quoted(got), quoted(want))
-		}
+	j.note("expected_plan", StatusPass, "as expected")
+	first, last := j.facts.firstPlan, j.facts.lastPlan
+	if first != want {
+		j.fail(CodeExpectedPlan, "the first committed plan is %s, expected was %s", quoted(first), quoted(want))
+	}
+	if last != want && last != first {
+		j.fail(CodeExpectedPlan, "the last committed plan is %s, expected was %s", quoted(last), quoted(want))
 	}
 }
 
@@ -295,5 +300,7 @@ func (j *judge) expectHead() {
 		j.fail(CodeExpectedHead, "the chain gives no head, expected was %s", want)
 	case *want != *got:
 		j.fail(CodeExpectedHead, "the chain gives head %s, expected was %s", got, want)
+	default:
+		j.note("expected_head", StatusPass, "as expected")
 	}
 }
