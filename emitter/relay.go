@@ -59,8 +59,10 @@ func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, DefaultPublishTimeout)
+	defer cancel()
 	if err := conn.FlushWithContext(ctx); err != nil {
-		return nil, fmt.Errorf("subscribe to receipts: %w", err)
+		return nil, errors.Join(fmt.Errorf("subscribe to receipts: %w", err), sub.Unsubscribe())
 	}
 	return sub.Unsubscribe, nil
 }
