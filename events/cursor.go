@@ -13,6 +13,7 @@ type cursor struct {
 	text     []byte
 	pos      int
 	name     []byte // of the current member
+	escaped  bool   // the string read last has escapes
 	repeated bool   // some object has a name twice
 
 	open  []object
@@ -73,9 +74,9 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// plain takes quotes and escapes off a string.
+// plain takes quotes and escapes off the string read last.
 func (c *cursor) plain(quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 {
+	if !c.escaped {
 		return quoted[1 : len(quoted)-1]
 	}
 	s, _ := jsontext.AppendUnquote(nil, quoted) // valid: checked before
@@ -164,6 +165,12 @@ func endsLexeme(b byte) bool {
 // quoted reads the string at pos, with its quotes.
 func (c *cursor) quoted() []byte {
 	start := c.pos
-	c.pos = skipString(c.text, start) + 1
+	rest := c.text[start+1:]
+	end := bytes.IndexByte(rest, '"')
+	if c.escaped = bytes.IndexByte(rest[:end], '\\') >= 0; c.escaped {
+		c.pos = skipString(c.text, start) + 1
+	} else {
+		c.pos = start + end + 2
+	}
 	return c.text[start:c.pos]
 }

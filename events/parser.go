@@ -1,7 +1,6 @@
 package events
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/chaind/chaind/segments"
@@ -65,7 +64,7 @@ func (p *parser) string(member string) (string, bool) {
 
 // unquote gives the string that was read last.
 func (p *parser) unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') >= 0 {
+	if p.escaped {
 		return string(p.plain(raw))
 	}
 	if p.copied == "" {

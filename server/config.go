@@ -72,6 +72,7 @@ type Config struct {
 type server struct {
 	Config
 	gate     *gate
+	held     *budget
 	verdicts *verdicts
 }
 
@@ -100,6 +101,6 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	n := cmp.Or(max(cfg.Verifications, 0), runtime.GOMAXPROCS(0))
-	s := &server{Config: cfg, gate: newGate(n, verifyWait), verdicts: newVerdicts(maxVerdicts)}
+	s := &server{Config: cfg, gate: newGate(n, verifyWait), held: &budget{limit: maxHeld}, verdicts: newVerdicts(maxVerdicts)}
 	return s.handler(), nil
 }

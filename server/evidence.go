@@ -102,6 +102,11 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 			return fmt.Errorf("write bundle anew: %w", err)
 		}
 	}
+	release, err := s.held.take(int64(len(body)))
+	if err != nil {
+		return err
+	}
+	defer release()
 	c := newContent(jsonMediaType, body)
 	if t.sum != nil && *t.sum != c.sum {
 		return unknownRun()

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,4 +40,20 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// budget bounds the bytes that answers hold while slow readers take them. A
+// single answer always fits.
+type budget struct {
+	limit int64
+	held  atomic.Int64
+}
+
+// take admits n bytes and returns how to give them back, or errBusy.
+func (b *budget) take(n int64) (release func(), err error) {
+	if b.held.Add(n) > max(b.limit, n) {
+		b.held.Add(-n)
+		return nil, errBusy
+	}
+	return func() { b.held.Add(-n) }, nil
 }

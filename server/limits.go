@@ -21,10 +21,10 @@ const (
 
 	verifyWait    = 5 * time.Second  // how long a request waits for a free verification
 	verifyTimeout = 60 * time.Second // reading and verifying one file
-	queryTimeout  = 10 * time.Second // one reading of the store
 	retryAfter    = 2                // seconds, told to callers that were turned away
 
-	maxVerdicts = 4096 // remembered verdicts
+	maxVerdicts = 4096    // remembered verdicts
+	maxHeld     = 1 << 30 // bytes of evidence held by answers on their way
 
 	defaultPage = 50
 	maxPage     = 200

@@ -92,7 +92,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case ok:
 	case errors.Is(err, errBusy):
-		p = busy("too many verifications are under way; try again")
+		p = busy("too many verifications or large answers are under way; try again")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		p = unavailable("the request was given up")
 	case errors.Is(err, context.DeadlineExceeded):

@@ -137,3 +137,47 @@ func (r *sleepyReader) Read(b []byte) (int, error) {
 	time.Sleep(writeStall / 6)
 	return r.c.Read(b)
 }
+
+// TestLongVerificationOutlivesTheReadTimeout reads for longer than a request
+// may take to arrive.
+func TestLongVerificationOutlivesTheReadTimeout(t *testing.T) {
+	tree := loadTree(t, "two-run")
+	synctest.Test(t, func(t *testing.T) {
+		blocked := &blockedSidecars{Sidecars: tree.sidecars(), entered: make(chan struct{}, 1), release: make(chan struct{})}
+		p := servePipes(t, newHandler(t, Config{Sidecars: blocked}))
+		go func() {
+			<-blocked.entered
+			time.Sleep(2 * readTimeout)
+			close(blocked.release)
+		}()
+		c := p.dial()
+		defer c.Close()
+		go io.WriteString(c, "GET "+runURL+" HTTP/1.1\r\nHost: h\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGoneReaderEndsTheWork closes the connection during a verification.
+func TestGoneReaderEndsTheWork(t *testing.T) {
+	tree := loadTree(t, "two-run")
+	synctest.Test(t, func(t *testing.T) {
+		blocked := &blockedSidecars{Sidecars: tree.sidecars(), entered: make(chan struct{}, 2), release: make(chan struct{})}
+		p := servePipes(t, newHandler(t, Config{Sidecars: blocked, Verifications: 1}))
+		c := p.dial()
+		go io.WriteString(c, "GET "+runURL+" HTTP/1.1\r\nHost: h\r\n\r\n")
+		<-blocked.entered
+		start := time.Now()
+		c.Close()
+		synctest.Wait()
+		close(blocked.release)
+		if resp, _ := send(t, p, "GET "+runURL+" HTTP/1.1\r\nHost: h\r\n\r\n"); resp.StatusCode != http.StatusOK || time.Since(start) != 0 {
+			t.Errorf("status %d after %v: the slot was not given back at once", resp.StatusCode, time.Since(start))
+		}
+	})
+}

@@ -14,8 +14,8 @@ import (
 	"github.com/chaind/chaind/sidecar"
 )
 
-// TestH10_NoFlippedByteIsServed flips every byte of the stored bundle, two bits
-// each. An answer is an error, or else says the same as before: every hashed
+// TestH10_NoFlippedByteIsServed flips a bit in every byte of the stored bundle:
+// the case of a letter, or its neighbour, in turn. An answer is an error, or else says the same as before: every hashed
 // value, the head, the scope's place. What no digest covers may differ.
 func TestH10_NoFlippedByteIsServed(t *testing.T) {
 	t.Parallel()
@@ -27,23 +27,21 @@ func TestH10_NoFlippedByteIsServed(t *testing.T) {
 	}
 	refusedCount := 0
 	for at := 0; at < len(honest); at += stride {
-		for _, bit := range []byte{0x01, 0x20} {
-			changed := bytes.Clone(honest)
-			changed[at] ^= bit
-			b.put(headFile, changed)
-			w := get(h, "GET", runURL)
-			if w.Code != http.StatusOK {
-				problemOf(t, w)
-				refusedCount++
-				continue
-			}
-			if why := differs(t, honest, w.Body.Bytes()); why != "" {
-				t.Fatalf("byte %d (%.40q): served with another %s", at, honest[max(0, at-20):], why)
-			}
+		changed := bytes.Clone(honest)
+		changed[at] ^= []byte{0x01, 0x20, 0x02}[at%3]
+		b.put(headFile, changed)
+		w := get(h, "GET", runURL)
+		if w.Code != http.StatusOK {
+			problemOf(t, w)
+			refusedCount++
+			continue
+		}
+		if why := differs(t, honest, w.Body.Bytes()); why != "" {
+			t.Fatalf("byte %d (%.40q): served with another %s", at, honest[max(0, at-20):], why)
 		}
 	}
-	if refusedCount < len(honest)/stride {
-		t.Errorf("only %d of %d changes were refused", refusedCount, 2*len(honest)/stride)
+	if refusedCount < len(honest)/stride/2 {
+		t.Errorf("only %d of %d changes were refused", refusedCount, len(honest)/stride)
 	}
 }
 

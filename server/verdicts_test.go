@@ -188,3 +188,29 @@ func TestGateEndsWithTheCaller(t *testing.T) {
 	}
 	leave()
 }
+
+func TestBudgetBoundsAnswersOnTheirWay(t *testing.T) {
+	t.Parallel()
+	b := &budget{limit: 10}
+	first, err := b.take(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.take(5); !errors.Is(err, errBusy) {
+		t.Errorf("11 of 10: %v", err)
+	}
+	second, err := b.take(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first()
+	second()
+	huge, err := b.take(1000) // alone it always fits
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge()
+	if held := b.held.Load(); held != 0 {
+		t.Errorf("%d bytes are held by nobody", held)
+	}
+}

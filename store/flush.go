@@ -11,24 +11,21 @@ import (
 // with every event would cost several pages an event. They are written now and
 // then instead: the journal, which is written in arrival order, holds all that
 // is needed to bring the stored ones up to date. That is done when the store is
-// opened, over the entries from counters.tail on, of which there are never more
-// than tailLimit and a transaction's worth.
-const (
-	// tailLimit bounds the entries that opening reads again.
-	tailLimit = 1 << 16
-	// tailSlack is how far below the limit the tail goes once it is cut, so
-	// that chains which began together are written together, as neighbours.
-	tailSlack = tailLimit / 8
-	// maxPending bounds the entries that one chain's state is rebuilt from.
-	maxPending = 256
-)
+// opened, over the entries from counters.tail on, of which there are never many.
+type flushLimits struct {
+	tail    uint64 // entries that opening reads again, at most, and a transaction's worth
+	slack   uint64 // how far below the limit the tail goes once it is cut, so that chains which began together are written together, as neighbours
+	pending int    // entries that one chain's state is rebuilt from, at most, and a transaction's worth
+}
+
+var defaultFlush = flushLimits{tail: 1 << 16, slack: 1 << 13, pending: 256}
 
 // flushDue flushes the chains that ended, those with many pending entries, and
 // those that hold back the tail.
 func (w *writer) flushDue() error {
 	var due []*chain
 	for _, c := range w.touched {
-		if c.next.last.fixedArrival != 0 || len(c.next.pending) >= maxPending {
+		if c.next.last.fixedArrival != 0 || len(c.next.pending) >= w.s.flush.pending {
 			due = append(due, c)
 			c.flushed = true
 		}
@@ -56,12 +53,12 @@ func (m dirtyMark) stale() bool { return m.c.firstPending() != m.first }
 // holdingBack finds the chains whose oldest pending entry is too old.
 func (w *writer) holdingBack() []*chain {
 	oldest := w.oldestDirty()
-	if oldest == 0 || oldest+tailLimit > w.n.arrivals {
+	if oldest == 0 || oldest+w.s.flush.tail > w.n.arrivals {
 		return nil
 	}
 	var due []*chain
 	for _, m := range w.s.dirty {
-		if m.first+tailLimit-tailSlack > w.n.arrivals {
+		if m.first+w.s.flush.tail-w.s.flush.slack > w.n.arrivals {
 			break
 		}
 		if !m.stale() && !m.c.flushed {

@@ -90,6 +90,7 @@ type Store struct {
 
 	jobsAdded, rejectionsAdded chan struct{}
 
+	flush       flushLimits
 	testingOnly hooks
 }
 

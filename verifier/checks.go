@@ -14,6 +14,7 @@ var strictChecks = []check{
 	{"decode", []Code{CodeDecode, CodeUnsupported}, "the file is an evidence bundle"},
 	{"encoding", []Code{CodeDuplicateMember, CodeUnknownMember, CodeExplicitNull, CodeEmptyOptional, CodeNotAnObject,
 		CodeNoncanonicalHex, CodeNoncanonicalUUID, CodeUnsafeInteger}, "as an honest emitter writes, order and white space aside"},
+	{"bytes", nil, "byte for byte as an emitter writes the bundle"},
 	{"scope_version", []Code{CodeScopeVersion}, "known"},
 	{"location", []Code{CodeScopeMismatch, CodeHeadFileName}, "the file lies where its content says"},
 	{"links", []Code{CodeEmptyChain, CodeBrokenPrev}, "each segment points at the one before it"},

@@ -28,6 +28,7 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 		return j.close("the options contradict each other")
 	}
 	in := &input{ctx: ctx, r: r}
+	in.text.differs = o.Mode == Reference // which does not ask
 	env, deviations, err := segments.Read(in, j.visit(in))
 	j.report.Segments = f.walk.Count
 	if err != nil {
@@ -39,15 +40,20 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 		j.asReference()
 		return j.close("an earlier check failed")
 	}
+	if !in.text.same(env, f.walk.Count) {
+		j.note("bytes", StatusWarn, "white space, order or escapes are not as an emitter writes them; the content is the same")
+	}
 	j.strictly(deviations)
 	return j.close("")
 }
 
-// input stops reading when the context ends, and counts.
+// input stops reading when the context ends, counts, and watches the text.
 type input struct {
 	ctx context.Context
 	r   io.Reader
 	n   int64
+
+	text original
 }
 
 func (in *input) Read(p []byte) (int, error) {
@@ -56,11 +62,13 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 	n, err := in.r.Read(p)
 	in.n += int64(n)
+	in.text.feed(p[:n])
 	return n, err
 }
 
 func (j *judge) visit(in *input) func(*segments.Segment) error {
 	return func(s *segments.Segment) error {
+		in.text.segment(s, j.facts.walk.Count)
 		j.facts.observe(s)
 		if count := j.facts.walk.Count; count%progressEvery == 0 {
 			if j.o.Progress != nil {
