@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chaind/chaind/internal/daemon"
+)
+
+// apiFlags say whom a listing command asks: a running daemon, or the files of a
+// stopped one.
+type apiFlags struct {
+	URL          string `help:"HTTP address of the running daemon." default:"http://127.0.0.1:8477" env:"CHAIND_URL" placeholder:"URL"`
+	DataDir      string `help:"Read the files of a stopped daemon instead." placeholder:"DIR"`
+	ArtifactsDir string `help:"Its evidence files, when not in the data directory." placeholder:"DIR"`
+}
+
+// apiTimeout bounds one answer.
+const apiTimeout = 30 * time.Second
+
+// problemDocument is the API's error (RFC 9457).
+type problemDocument struct {
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+// pages fetches a listing page by page and hands each body to visit, which
+// returns the cursor of the next page, or nil at the end.
+func (f *apiFlags) pages(a *app, path string, query url.Values, visit func(body []byte) (next *string, err error)) error {
+	fetch := func(path string) (int, []byte, error) { return get(a, f.URL+path, apiTimeout) }
+	hint := "is the daemon running, and is --url its HTTP address? --data-dir reads the files of a stopped one"
+	if f.DataDir != "" {
+		r, err := daemon.OpenReader(f.DataDir, f.ArtifactsDir)
+		if err != nil {
+			return cannot(err, "while the daemon runs it holds the files: leave --data-dir out and ask it with --url")
+		}
+		defer r.Close()
+		fetch = func(path string) (int, []byte, error) { return r.Get(a.ctx, path) }
+	}
+	for {
+		status, body, err := fetch(path + "?" + query.Encode())
+		if err != nil {
+			return cannot(err, hint)
+		}
+		if status != http.StatusOK {
+			return refused(status, body)
+		}
+		next, err := visit(body)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		query.Set("after", *next)
+	}
+}
+
+// refused makes an error of the API's answer: a wrong filter is usage.
+func refused(status int, body []byte) error {
+	var p problemDocument
+	if err := json.Unmarshal(body, &p); err != nil || p.Title == "" {
+		return cannot(fmt.Errorf("the daemon answered %d", status), "")
+	}
+	err := errors.New(p.Detail)
+	if status == http.StatusBadRequest {
+		return usageError("%w", err)
+	}
+	return cannot(fmt.Errorf("the daemon answered %d: %w", status, err), "")
+}
+
+// decodePage decodes a page of the API; members that this program does not know
+// are left alone, duplicates are not JSON that the daemon writes.
+func decodePage[T any](body []byte) (T, error) {
+	var page T
+	if err := json.Unmarshal(body, &page, jsontext.AllowDuplicateNames(false)); err != nil {
+		return page, cannot(fmt.Errorf("read the daemon's answer: %w", err), "")
+	}
+	return page, nil
+}
+
+// filters keeps those that are set.
+func filters(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+// chainKey is a chain's identity in the API.
+type chainKey struct {
+	Tenant     string `json:"tenant"`
+	PromptHash string `json:"prompt_hash"`
+	Session    string `json:"session"`
+	Chain      string `json:"chain"`
+}
+
+// short gives the first digits of a long hexadecimal name, for tables.
+func short(text string) string {
+	const digits = 12
+	if len(text) > digits {
+		return text[:digits]
+	}
+	return text
+}

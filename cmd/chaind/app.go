@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/verifier"
+)
+
+// Exit codes of the program.
+const (
+	exitOK       = 0
+	exitCannot   = 1 // could not run
+	exitSemantic = 2
+	exitDegraded = 3
+	exitEnvelope = 4
+	exitPolicy   = 5
+	exitUsage    = 64
+)
+
+// app is what every command is given: the streams, the clock, the context.
+type app struct {
+	ctx       context.Context
+	stdin     io.Reader
+	stdout    io.Writer
+	stderr    io.Writer
+	now       func() time.Time
+	parsed    *kong.Context   // the parsed command line, for `chaind config`
+	file      daemon.Settings // the configuration file, where one is named
+	fileFault error           // why it could not be read
+}
+
+// problem is an error that knows its exit code and what the user can do.
+type problem struct {
+	code int
+	err  error
+	hint string
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+func (p *problem) Unwrap() error { return p.err }
+
+func usageError(format string, args ...any) error {
+	return &problem{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func cannot(err error, hint string) error {
+	return &problem{code: exitCannot, err: err, hint: hint}
+}
+
+// silent ends the program with a code whose reason was already printed as the
+// command's result.
+type silent int
+
+func (s silent) Error() string { return fmt.Sprintf("exit %d", int(s)) }
+
+// run is the whole program with its world handed in.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now}
+	var c cli
+	parsed, code, err := parse(&c, a, args)
+	if parsed == nil {
+		return a.report(code, err)
+	}
+	a.parsed = parsed
+	return a.report(exitOK, parsed.Run(a))
+}
+
+// report prints an error with its hint, and gives the exit code.
+func (a *app) report(code int, err error) int {
+	var quiet silent
+	var p *problem
+	switch {
+	case err == nil:
+		return code
+	case errors.As(err, &quiet):
+		return int(quiet)
+	case errors.As(err, &p):
+		code = p.code
+	case code == exitOK:
+		code = exitCannot
+	}
+	fmt.Fprintf(a.stderr, "chaind: error: %s\n", verifier.Escape(err.Error()))
+	if hint := hintFor(p, code); hint != "" {
+		fmt.Fprintf(a.stderr, "chaind: hint: %s\n", verifier.Escape(hint))
+	}
+	return code
+}
+
+func hintFor(p *problem, code int) string {
+	if p != nil && p.hint != "" {
+		return p.hint
+	}
+	if code == exitUsage {
+		return "chaind --help lists the commands, chaind COMMAND --help their flags"
+	}
+	return ""
+}
+
+// printJSON writes one result as indented JSON; this is output only, nothing
+// here is hashed.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printf writes to standard output; a reader that went away is an error.
+func (a *app) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.stdout, format, args...)
+	return err
+}
+
+// isTerminal tells whether w is a terminal that may be coloured and animated.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// colours tells whether text for w may carry colour (https://no-color.org).
+func colours(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == ""
+}

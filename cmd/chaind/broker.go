@@ -1,0 +1,25 @@
+package main
+
+import (
+	"github.com/chaind/chaind/emitter"
+)
+
+// brokerFlags say how a client command reaches the NATS server.
+type brokerFlags struct {
+	NATSURL     string `name:"nats-url" aliases:"nats" help:"NATS server." default:"nats://127.0.0.1:4222" env:"CHAIND_NATS_URL" placeholder:"URL"`
+	NATSCreds   string `name:"nats-creds" help:"Credentials file." env:"CHAIND_NATS_CREDS" placeholder:"FILE"`
+	NATSCA      string `name:"nats-ca" help:"PEM file that the server's certificate must chain to." env:"CHAIND_NATS_CA" placeholder:"FILE"`
+	NATSCert    string `name:"nats-cert" help:"Client certificate (PEM)." env:"CHAIND_NATS_CERT" placeholder:"FILE"`
+	NATSKey     string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" placeholder:"FILE"`
+	InboxPrefix string `help:"Prefix of reply subjects, where the server's permissions ask for one." env:"CHAIND_NATS_INBOX_PREFIX" placeholder:"SUBJECT"`
+}
+
+func (f *brokerFlags) config() emitter.ConnConfig {
+	return emitter.ConnConfig{
+		URL: f.NATSURL, Name: "chaind client", CredsFile: f.NATSCreds, CAFile: f.NATSCA, CertFile: f.NATSCert, KeyFile: f.NATSKey,
+		InboxPrefix: f.InboxPrefix,
+	}
+}
+
+// hintBroker is what to look at when the broker does not answer.
+const hintBroker = "is `chaind serve` running, and is --nats-url the address of its NATS server?"

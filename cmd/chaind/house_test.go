@@ -1,0 +1,290 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// root is the top of the repository, seen from this directory.
+const root = "../.."
+
+func readHouse(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// commandLine parses arguments as the program does.
+func commandLine(t *testing.T, args ...string) (*cli, *app, *kong.Context) {
+	t.Helper()
+	var c cli
+	a := &app{ctx: t.Context(), stdout: io.Discard, stderr: io.Discard, now: time.Now}
+	ctx, code, err := parse(&c, a, args)
+	if err != nil || ctx == nil {
+		t.Fatalf("chaind %s: exit %d: %v", strings.Join(args, " "), code, err)
+	}
+	return &c, a, ctx
+}
+
+// variables are the environment variables that serve knows.
+func variables(t *testing.T) []string {
+	_, _, ctx := commandLine(t, "serve")
+	names := []string{envSigningKey, envTrustedKeys, envIntake}
+	for _, flag := range ctx.Flags() {
+		names = append(names, flag.Envs...)
+	}
+	return names
+}
+
+type compose struct {
+	Services map[string]struct {
+		Image       string            `yaml:"image"`
+		Build       string            `yaml:"build"`
+		Command     []string          `yaml:"command"`
+		Environment map[string]string `yaml:"environment"`
+		Volumes     []string          `yaml:"volumes"`
+		Ports       []string          `yaml:"ports"`
+		Healthcheck struct {
+			Test []string `yaml:"test"`
+		} `yaml:"healthcheck"`
+		DependsOn map[string]struct {
+			Condition string `yaml:"condition"`
+		} `yaml:"depends_on"`
+	} `yaml:"services"`
+	Volumes map[string]any `yaml:"volumes"`
+}
+
+func readCompose(t *testing.T) compose {
+	t.Helper()
+	var c compose
+	if err := yaml.Unmarshal([]byte(readHouse(t, "docker-compose.yml")), &c); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Services) < 2 {
+		t.Fatalf("docker-compose.yml has %d services", len(c.Services))
+	}
+	return c
+}
+
+func TestComposeNamesFilesAndVolumesThatExist(t *testing.T) {
+	c := readCompose(t)
+	for name, service := range c.Services {
+		for _, volume := range service.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if strings.HasPrefix(source, "./") {
+				if _, err := os.Stat(filepath.Join(root, source)); err != nil {
+					t.Errorf("service %s mounts %s: %v", name, source, err)
+				}
+			} else if _, ok := c.Volumes[source]; !ok {
+				t.Errorf("service %s mounts volume %s, which is not declared", name, source)
+			}
+		}
+		for _, port := range service.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("service %s publishes %s beyond this machine", name, port)
+			}
+		}
+		for other := range service.DependsOn {
+			if len(c.Services[other].Healthcheck.Test) == 0 {
+				t.Errorf("service %s waits for %s, which has no health check", name, other)
+			}
+		}
+		if strings.HasSuffix(service.Image, ":latest") || service.Image != "" && !strings.Contains(service.Image, ":") {
+			t.Errorf("service %s: image %s is not pinned", name, service.Image)
+		}
+	}
+}
+
+func TestComposeStartsChaindWithSettingsThatExist(t *testing.T) {
+	service := readCompose(t).Services["chaind"]
+	if service.Build != "." {
+		t.Fatalf("chaind is built from %q", service.Build)
+	}
+	known := variables(t)
+	for name, value := range service.Environment {
+		if !slices.Contains(known, name) {
+			t.Errorf("docker-compose.yml sets %s, which serve does not know", name)
+		}
+		if strings.Contains(value, "${") {
+			value = "a-password"
+		}
+		t.Setenv(name, value)
+	}
+	c, a, _ := commandLine(t, service.Command...)
+	config, err := c.Serve.daemonConfig(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := config.Validate(); err != nil {
+		t.Fatalf("serve would refuse the configuration of docker-compose.yml: %v", err)
+	}
+}
+
+func TestDockerfileBuildsAndStartsWhatExists(t *testing.T) {
+	text := readHouse(t, "Dockerfile")
+	for _, want := range []string{"CGO_ENABLED=0", "FROM scratch", "USER 65532:65532", `ENTRYPOINT ["/chaind"]`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("Dockerfile has no %q", want)
+		}
+	}
+	health := regexp.MustCompile(`HEALTHCHECK .* CMD \["/chaind", "(\w+)"\]`).FindStringSubmatch(text)
+	if health == nil {
+		t.Fatal("Dockerfile has no health check that runs /chaind")
+	}
+	commandLine(t, health[1])
+	start := regexp.MustCompile(`(?m)^CMD \["(\w+)"\]$`).FindStringSubmatch(text)
+	if start == nil {
+		t.Fatal("Dockerfile has no CMD")
+	}
+	commandLine(t, start[1])
+	for _, m := range regexp.MustCompile(`(?m)^ENV (\w+)=`).FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(variables(t), m[1]) {
+			t.Errorf("Dockerfile sets %s, which serve does not know", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^COPY (?:--\S+ )?([^-/]\S*)`).FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("Dockerfile copies %s: %v", m[1], err)
+		}
+	}
+	if want := "golang:" + regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readHouse(t, "go.mod"))[1]; !strings.Contains(text, want) {
+		t.Errorf("Dockerfile does not build with %s, which go.mod asks for", want)
+	}
+}
+
+func TestSampleConfigurationIsTheDefault(t *testing.T) {
+	plain, a, _ := commandLine(t, "serve")
+	want, err := plain.Serve.daemonConfig(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, a, _ := commandLine(t, "serve", "--config", filepath.Join(root, "configs", "chaind.yaml"))
+	got, err := sample.Serve.daemonConfig(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := want.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	got.Logger, got.Now, want.Logger, want.Now = nil, nil, nil, nil
+	if diff := diffConfig(want, got); diff != "" {
+		t.Errorf("configs/chaind.yaml differs from the defaults it claims to show (-default +sample):\n%s", diff)
+	}
+}
+
+// TestSampleCommentsAreSettings uncomments every line of the sample that looks
+// like a setting and asks whether the program knows it.
+func TestSampleCommentsAreSettings(t *testing.T) {
+	_, _, ctx := commandLine(t, "serve")
+	known := map[string]bool{}
+	for _, flag := range ctx.Flags() {
+		known[flag.Name] = isSetting(flag)
+	}
+	section, seen := "", 0
+	for line := range strings.Lines(readHouse(t, "configs/chaind.yaml")) {
+		m := regexp.MustCompile(`^(\s*)(# )?([a-z-]+):(\s.*)?$`).FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil {
+			continue
+		}
+		name := m[3]
+		if m[1] == "" && m[2] == "" && m[4] == "" {
+			section = name
+			continue
+		}
+		if m[1] == "" {
+			section = ""
+		} else {
+			name = section + "-" + name
+		}
+		seen++
+		if !known[name] {
+			t.Errorf("configs/chaind.yaml mentions %s, which is no setting", name)
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d settings found in the sample", seen)
+	}
+}
+
+// TestNATSConfigurationKeepsTenantsApart loads configs/nats.conf into a real
+// server and tries what a runtime may and may not do.
+func TestNATSConfigurationKeepsTenantsApart(t *testing.T) {
+	t.Setenv("CHAIND_NATS_PASSWORD", "daemon-secret")
+	t.Setenv("ACME_NATS_PASSWORD", "acme-secret")
+	options, err := natsserver.ProcessConfigFile(filepath.Join(root, "configs", "nats.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Host, options.Port, options.HTTPPort = "127.0.0.1", -1, 0
+	options.StoreDir, options.NoLog, options.NoSigs = t.TempDir(), true, true
+	srv, err := natsserver.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	defer func() { srv.Shutdown(); srv.WaitForShutdown() }()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("server is not ready")
+	}
+	if _, err := nats.Connect(srv.ClientURL()); err == nil {
+		t.Error("a stranger without a password may connect")
+	}
+	for _, c := range []struct {
+		subject string
+		allowed bool
+	}{
+		{"evidence.acme.x", true},
+		{"evidence.globex.x", false},
+		{"evidence-rejected.acme.x", false},
+		{"evidence-receipts.acme.x", false},
+	} {
+		if got := mayPublish(t, srv.ClientURL(), c.subject); got != c.allowed {
+			t.Errorf("acme may publish on %s: %v, want %v", c.subject, got, c.allowed)
+		}
+	}
+}
+
+// mayPublish tells whether user acme may publish on a subject. A violation
+// reaches the error handler alone, before the answer to the flush that follows.
+func mayPublish(t *testing.T, url, subject string) bool {
+	t.Helper()
+	denied := make(chan error, 1)
+	nc, err := nats.Connect(url, nats.UserInfo("acme", "acme-secret"), nats.CustomInboxPrefix("_INBOX_acme"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			select {
+			case denied <- err:
+			default:
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(subject, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	nc.Close() // runs the handlers that are still queued, then the closed handler
+	<-closed
+	return len(denied) == 0
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chaind/chaind/verifier"
+)
+
+type runsCmd struct {
+	apiFlags
+	Tenant     string `help:"Only this tenant; _ is the empty one." placeholder:"NAME"`
+	Session    string `help:"Only this session (32 hex digits)." placeholder:"HEX"`
+	Chain      string `help:"Only this chain." placeholder:"NAME"`
+	Outcome    string `help:"Only open, succeeded, failed, cancelled or abandoned ones." placeholder:"WORD"`
+	Conformity string `help:"Only conforming, unplanned or nonconforming ones." placeholder:"WORD"`
+	JSON       bool   `help:"Print one JSON object a line, as the API has them."`
+}
+
+func (c *runsCmd) Help() string {
+	return `One line for each chain: outcome, conformity, segments, what was rejected or late, head, and where its evidence lies.
+
+Examples:
+  chaind runs
+  chaind runs --outcome failed --json
+  chaind runs --data-dir chaind-data`
+}
+
+type runLine struct {
+	chainKey
+	Outcome    string  `json:"outcome"`
+	Conformity string  `json:"conformity"`
+	Segments   uint64  `json:"segments"`
+	Head       *string `json:"head"`
+	Duplicates uint64  `json:"duplicates"`
+	Late       uint64  `json:"late"`
+	Rejected   uint64  `json:"rejected"`
+	Sealed     *struct {
+		Path string `json:"path"`
+	} `json:"sealed"`
+}
+
+type runsPage struct {
+	Chains []jsontext.Value `json:"chains"`
+	Next   *string          `json:"next"`
+}
+
+func (c *runsCmd) Run(a *app) error {
+	query := filters("tenant", c.Tenant, "session", c.Session, "chain", c.Chain, "outcome", c.Outcome, "conformity", c.Conformity)
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(table, "TENANT\tSESSION\tCHAIN\tOUTCOME\tCONFORMITY\tSEGMENTS\tREJECTED\tLATE\tHEAD\tEVIDENCE")
+	}
+	err := c.pages(a, "/v1/chains", query, func(body []byte) (*string, error) {
+		page, err := decodePage[runsPage](body)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Chains {
+			if err := c.print(a, table, raw); err != nil {
+				return nil, err
+			}
+		}
+		return page.Next, nil
+	})
+	if err != nil {
+		return err
+	}
+	return table.Flush()
+}
+
+func (c *runsCmd) print(a *app, table *tabwriter.Writer, raw jsontext.Value) error {
+	if c.JSON {
+		return a.printLine(raw)
+	}
+	l, err := decodePage[runLine](raw)
+	if err != nil {
+		return err
+	}
+	head, path := "-", "-"
+	if l.Head != nil {
+		head = short(*l.Head)
+	}
+	if l.Sealed != nil && l.Sealed.Path != "" {
+		path = l.Sealed.Path
+	}
+	_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", verifier.Escape(l.Tenant), short(l.Session), verifier.Escape(l.Chain),
+		l.Outcome, l.Conformity, l.Segments, l.Rejected, l.Late, head, verifier.Escape(path))
+	return err
+}
+
+// printLine writes one JSON value on a line of its own.
+func (a *app) printLine(raw jsontext.Value) error {
+	if err := raw.Compact(); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(append(bytes.Clone(raw), '\n'))
+	return err
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/verifier"
+)
+
+type verifyCmd struct {
+	Files []string `arg:"" help:"Evidence files; - reads standard input."`
+
+	TrustedPubkey []string `help:"Trust this Ed25519 public key (hex; may be repeated)." placeholder:"HEX"`
+	TrustFile     string   `help:"YAML list of keys with public_key, comment and status (active, retired, revoked)." type:"path" placeholder:"FILE"`
+	RequireSigned bool     `help:"A file without a signature fails, trust list or not."`
+	AllowUnsigned bool     `help:"Forgive a missing signature, and nothing else, although keys are trusted."`
+
+	RunID         string `name:"run-id" help:"This run must be sealed in the chain." placeholder:"ID"`
+	Artifact      string `help:"Run snapshot of --run-id: its JSON body or the stored blob." type:"path" placeholder:"FILE"`
+	ExpectHead    string `help:"The chain must end in this head." placeholder:"HEX"`
+	ExpectPlan    string `help:"The chain must have committed to this plan." placeholder:"HEX"`
+	ExpectOutcome string `help:"For trust bundles; an evidence file has no outcome." placeholder:"WORD"`
+	RequireSteps  bool   `help:"Every step of the plan must have been executed."`
+
+	Reference bool   `help:"Judge as Plasm's own verifier would, instead of strictly."`
+	Schema    string `help:"Accepted for compatibility, and not used." hidden:"" placeholder:"DIR"`
+	JSON      bool   `help:"Print JSON."`
+}
+
+func (c *verifyCmd) Help() string {
+	return `Checks need no network, no daemon and no credentials. The trusted keys of --trusted-pubkey, --trust-file and
+PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS add up; with any of them, a file must be signed by one of them.
+
+Exit code, the worst of all files (1 before 4 before 2 before 5 before 3 before 0):
+  0  pass
+  2  plan, order or seal do not hold
+  3  nothing failed, but no run is sealed
+  4  the file cannot be read, or its chain, head or signature is broken
+  64 usage; 1 an artifact, key or trust list could not be read
+
+Examples:
+  chaind verify run.evidence.json
+  chaind verify --trusted-pubkey "$(cat signing.key.pub)" evidence/heads/*.evidence.json
+  chaind verify --run-id pr5c… --artifact snapshot.json run.evidence.json
+  curl -s http://127.0.0.1:8477/execute/…/evidence | chaind verify --json -`
+}
+
+func (c *verifyCmd) Run(a *app) error {
+	options, err := c.options(a)
+	if err != nil {
+		return err
+	}
+	var results []verified
+	worst := exitOK
+	for _, name := range c.Files {
+		report := c.verify(a, name, options)
+		worst = verifier.WorstExit(worst, report.ExitCode)
+		results = append(results, verified{name, report})
+	}
+	if c.JSON {
+		err = printReports(a, results, worst)
+	} else {
+		err = printVerdicts(a, results)
+	}
+	if err != nil {
+		return err
+	}
+	if worst != exitOK {
+		return silent(worst)
+	}
+	return nil
+}
+
+// verified is one file with its report.
+type verified struct {
+	name   string
+	report *verifier.Report
+}
+
+// options turns the flags into the verifier's; what the user typed wrongly is
+// a usage error, what could not be read is not.
+func (c *verifyCmd) options(a *app) (verifier.Options, error) {
+	o := verifier.Options{
+		RequireSigned: c.RequireSigned, AllowUnsigned: c.AllowUnsigned, RequireSteps: c.RequireSteps,
+		RunID: c.RunID, ExpectPlan: c.ExpectPlan,
+	}
+	if c.Reference {
+		o.Mode = verifier.Reference
+	}
+	if c.ExpectOutcome != "" {
+		return o, usageError("--expect-outcome is for trust bundles: an evidence file does not say how its run ended")
+	}
+	if c.Artifact != "" && strings.TrimSpace(c.RunID) == "" {
+		return o, usageError("--artifact needs --run-id: a snapshot is checked against the seal of one run")
+	}
+	if c.ExpectHead != "" {
+		head, err := segments.ParseDigest(c.ExpectHead)
+		if err != nil {
+			return o, usageError("--expect-head: %w", err)
+		}
+		o.ExpectHead = &head
+	}
+	if c.ExpectPlan != "" {
+		if _, err := segments.ParseDigest(c.ExpectPlan); err != nil {
+			return o, usageError("--expect-plan: %w", err)
+		}
+	}
+	var err error
+	if o.Trust, err = loadTrust(c.TrustedPubkey, c.TrustFile); err != nil {
+		return o, err
+	}
+	if o.Artifact, err = readArtifact(a, c.Artifact); err != nil {
+		return o, err
+	}
+	if err := o.Validate(); err != nil {
+		return o, usageError("%w", err)
+	}
+	return o, nil
+}
+
+// loadTrust reads the trust list: a bad flag is usage (64), a bad environment
+// or file means that verification could not run (1).
+func loadTrust(flags []string, file string) (*keys.TrustList, error) {
+	if _, err := keys.ParseFlags(flags); err != nil {
+		return nil, usageError("--trusted-pubkey: %w", err)
+	}
+	trust, _, err := daemon.LoadTrust(flags, lookUp(envTrustedKeys), file)
+	if err != nil {
+		return nil, cannot(err, "a trusted key is 64 hex digits; chaind keygen prints and stores it as FILE.pub")
+	}
+	return trust, nil
+}
+
+func readArtifact(a *app, path string) (*segments.SealDocument, error) {
+	if path == "" {
+		return nil, nil
+	}
+	body, err := readInput(a, path)
+	if err != nil {
+		return nil, err
+	}
+	document, err := segments.DecodeSealDocument(body)
+	if err != nil {
+		return nil, cannot(fmt.Errorf("read artifact %s: %w", path, err), "the full snapshot document is needed, not the projection that an agent is shown")
+	}
+	return document, nil
+}
+
+// verify judges one file. A file that cannot be opened has an unreadable
+// envelope; the reader that always fails says so in the report.
+func (c *verifyCmd) verify(a *app, name string, o verifier.Options) *verifier.Report {
+	o.Progress = a.verifyProgress(name)
+	if name == "-" {
+		return verifier.Evidence(a.ctx, a.stdin, o)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return verifier.Evidence(a.ctx, failing{err}, o)
+	}
+	defer f.Close()
+	if path, err := filepath.Abs(name); err == nil {
+		o.Location = verifier.LocationOf(filepath.ToSlash(path))
+	}
+	return verifier.Evidence(a.ctx, f, o)
+}
+
+// failing is a reader of a file that could not be opened.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// slowWork is how long a verification may be silent on a terminal.
+const slowWork = time.Second
+
+// verifyProgress shows how far a long verification is, on a terminal.
+func (a *app) verifyProgress(name string) func(verifier.Progress) {
+	if !isTerminal(a.stderr) {
+		return nil
+	}
+	start := a.now()
+	shown := start
+	return func(p verifier.Progress) {
+		now := a.now()
+		if now.Sub(start) < slowWork || now.Sub(shown) < slowWork/10 {
+			return
+		}
+		shown = now
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s: %d segments, %d MiB\r", verifier.Escape(name), p.Segments, p.Bytes>>20)
+	}
+}
+
+// printReports writes {"files":[{"file":name,"report":{…}},…],"exit_code":n}.
+func printReports(a *app, results []verified, worst int) error {
+	text := []byte(`{"files":[`)
+	for i, r := range results {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, `{"file":`...)
+		name, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(r.name, "\uFFFD"))
+		if err != nil {
+			return err
+		}
+		text = append(append(text, name...), `,"report":`...)
+		text = append(r.report.AppendJSON(text), '}')
+	}
+	text = fmt.Appendf(text, `],"exit_code":%d}`, worst)
+	value := jsontext.Value(text)
+	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(append(value, '\n'))
+	return err
+}
+
+// printVerdicts writes a block for each file: the checks, what was found, and
+// last the verdict. Only verdict lines begin in the first column, and whatever
+// comes from a file is escaped, so that a file cannot imitate one.
+func printVerdicts(a *app, results []verified) error {
+	var out bytes.Buffer
+	for _, r := range results {
+		writeVerdict(&out, r, colours(a.stdout))
+	}
+	_, err := out.WriteTo(a.stdout)
+	return err
+}
+
+func writeVerdict(w io.Writer, v verified, colour bool) {
+	r := v.report
+	var idle []string
+	for _, check := range r.Checks {
+		if check.Status == verifier.StatusNotApplicable {
+			idle = append(idle, check.Name)
+			continue
+		}
+		fmt.Fprintf(w, "  %-14s %-8s %s\n", check.Name, check.Status, check.Detail)
+	}
+	if len(idle) > 0 {
+		fmt.Fprintf(w, "  not applicable, or not asked for: %s\n", strings.Join(idle, ", "))
+	}
+	writeFindings(w, "error", r.Errors)
+	writeFindings(w, "warning", r.Warnings)
+	if r.Signature.State != "" {
+		fmt.Fprintf(w, "  signature state %s %s\n", r.Signature.State, signer(r.Signature))
+	}
+	if r.ComputedHead != nil {
+		fmt.Fprintf(w, "  head %s\n", r.ComputedHead)
+	}
+	fmt.Fprintf(w, "%s %s: %s (exit %d)\n", paint(string(r.Verdict), r.ExitCode, colour), verifier.Escape(v.name), r.Summary, r.ExitCode)
+}
+
+// signer names who signed: the key's id, and what the trust list says of it.
+func signer(s verifier.Signature) string {
+	if s.KeyID == "" {
+		return ""
+	}
+	text := "by key " + s.KeyID
+	if s.Comment != "" {
+		text += " (" + verifier.Escape(s.Comment) + ")"
+	}
+	return text
+}
+
+func writeFindings(w io.Writer, word string, list []verifier.Finding) {
+	for _, f := range list {
+		fmt.Fprintf(w, "  %s %s: %s", word, f.Code, f.Detail)
+		if f.More > 0 {
+			fmt.Fprintf(w, " (and %d more)", f.More)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// paint colours a verdict: green for a pass, yellow for degraded, else red.
+func paint(word string, exit int, colour bool) string {
+	if !colour {
+		return word
+	}
+	code := map[int]int{exitOK: 32, exitDegraded: 33}[exit]
+	if code == 0 {
+		code = 31
+	}
+	return fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", code, word)
+}

@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/chaind/chaind/emitter"
+	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/sealer"
+)
+
+// openSealer prepares the part that turns finished chains into evidence files.
+func (d *Daemon) openSealer(context.Context) error {
+	d.sealer = sealer.New(sealer.Config{
+		Store:    d.store,
+		Sidecars: d.sidecars,
+		Signer:   func() *keys.Signer { return d.keys.signer.Load() },
+		OnSealed: d.sealed,
+		Logger:   d.log.With("part", "sealer"),
+		Now:      d.cfg.Now,
+	})
+	return nil
+}
+
+// sealed counts a finished job and tells the producer. The receipt may be lost;
+// the chain's record has all of it.
+func (d *Daemon) sealed(s sealer.Sealed) {
+	d.metrics.Sealed(s.Result.Class)
+	d.log.Info("sealed", "tenant", s.Key.Tenant, "session", s.Key.Session, "chain", s.Key.Chain,
+		"outcome", string(s.Outcome), "class", s.Result.Class, "path", s.Result.Path, "signed", s.Result.Signed)
+	receipt := emitter.Sealed{Key: s.Key, StreamSeq: s.StreamSeq, Outcome: s.Outcome, Head: s.Result.Head, Path: s.Result.Path}
+	if err := emitter.PublishSealed(d.conn, receipt); err != nil {
+		d.log.Warn("receipt of a seal was not sent", "chain", s.Key.Chain, "err", err)
+	}
+}
+
+// publishRejections drains the store's outbox into its stream.
+func (d *Daemon) publishRejections(ctx context.Context) error {
+	p, err := emitter.NewRejectedPublisher(emitter.RejectedConfig{JS: d.js, Outbox: d.store, Logger: d.log.With("part", "rejections")})
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx)
+}
