@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaind/chaind/segments"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
 )
 
@@ -21,6 +23,7 @@ func FuzzDecode(f *testing.F) {
 		m := Message{Subject: subject, Payload: payload, StreamSeq: 1, BrokerMS: 2}
 		lim := Limits{MaxBytes: 1 << 16}
 		e := Decode(m, lim)
+		checkNames(t, e)
 		if e.Fault != nil {
 			if e.Fault.Class == "" || e.Fault.Detail == "" {
 				t.Fatalf("a fault that says nothing: %+v", e.Fault)
@@ -47,6 +50,20 @@ func FuzzDecode(f *testing.F) {
 		s.Apply(e, Known{})
 		roundTrip(t, s)
 	})
+}
+
+// checkNames holds the decoder's own look at names against jsontext's.
+func checkNames(t *testing.T, e *Event) {
+	t.Helper()
+	if e.Fault != nil && (e.Fault.Class == BadSubject || e.Fault.Class == TooLarge || e.Fault.Class == TooDeep) {
+		return
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(e.Payload))
+	_, err := dec.ReadValue()
+	repeated := errors.Is(err, jsontext.ErrDuplicateName) && e.Fault != nil && e.Fault.Class != Malformed
+	if said := e.Fault != nil && e.Fault.Class == DuplicateName; said != repeated || e.Fault == nil && err != nil {
+		t.Fatalf("jsontext says %v, the decoder %+v", err, e.Fault)
+	}
 }
 
 func mentionsReplacement(payload []byte) bool {
