@@ -166,3 +166,20 @@ func TestVectorSignatures(t *testing.T) {
 		t.Errorf("only %d signed vectors", signed)
 	}
 }
+
+func FuzzSealDocument(f *testing.F) {
+	requireCorpus(f, "FuzzSealDocument")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		doc, err := segments.DecodeSealDocument(text)
+		if (doc == nil) != (err != nil) {
+			t.Fatalf("%+v beside %v", doc, err)
+		}
+		if err != nil {
+			return
+		}
+		// Only a number beyond binary64 may keep a document from a digest.
+		if _, err := segments.RunDigest(&segments.Scope{}, doc); err != nil && !strings.Contains(err.Error(), "binary64") {
+			t.Fatal(err)
+		}
+	})
+}
