@@ -13,8 +13,9 @@ import (
 // Decode reads one message. It never fails: what is wrong with the message is
 // in the event's Fault, and the event carries all that could be read before
 // it (nothing but the sum and what the subject tells, when the fault ranks up
-// to bad_id). Raw preimages and the message's payload alias m.Payload; the
-// strings share one copy of it.
+// to bad_id). Raw preimages alias m.Payload, which must not change while the
+// event is in use; the event's strings share one copy of it, so clone those
+// that outlive the event.
 func Decode(m Message, lim Limits) *Event { return NewDecoder(lim).Decode(m) }
 
 // Decoder decodes messages one after the other, reusing its buffers. It is

@@ -18,13 +18,7 @@ func parsed(value string) string { return step(`,"preimage":{"parsed":` + value 
 func TestMustReject(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	many := func(n int) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, `,"k%06d":0`, i)
-		}
-		return "{" + b.String()[1:] + "}"
-	}
+	many := manyMembers
 	for _, c := range []struct {
 		name    string
 		verb    Verb
@@ -54,6 +48,8 @@ func TestMustReject(t *testing.T) {
 		{"J11 separator", VerbStep, parsed(`[1_000]`), Malformed},
 		{"J15 80,000 members", VerbStep, parsed(many(80000)), TooLarge},
 		{"J15 4,097 members", VerbStep, parsed(many(4097)), TooLarge},
+		{"J15 4,097 members, unclosed", VerbStep, strings.TrimSuffix(parsed(many(4097)), "}"), Malformed},
+		{"J09 duplicate among many", VerbStep, parsed(many(100)[:len(many(100))-1] + `,"k00\u0030007":1}`), DuplicateName},
 		{"J17 prototype names", VerbStep, step(`,"__proto__":{"status":"approved"},"constructor":1,"toString":2`), UnknownMember},
 		{"J21 null for a member", VerbStep, step(`,"producer_seq":null`), Malformed},
 		{"J21 null anchors", VerbStep, step(`,"anchors":null`), Malformed},
@@ -107,6 +103,14 @@ func TestMustReject(t *testing.T) {
 	}
 }
 
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"k%06d":0`, i)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
 func TestMustAccept(t *testing.T) {
 	t.Parallel()
 	for name, payload := range map[string]string{
@@ -116,6 +120,8 @@ func TestMustAccept(t *testing.T) {
 		"smallest and largest numbers": parsedRight(`[5e-324,1.7976931348623157e308,0e-999,0.0e999]`),
 		"level 64":                     parsedRight(strings.Repeat("[", 62) + strings.Repeat("]", 62)),
 		"4,096 members of strings":     parsedRight(`["` + strings.Repeat(":{[", 5000) + `"]`),
+		"4,096 members":                parsedRight(manyMembers(4096)),
+		"one name in many objects":     parsedRight(`[` + strings.Repeat(`{"a":{"a":1}},`, 40) + `{"a":1}]`),
 		"white space around":           " \r\n\t" + parsedRight(`null`) + "\n",
 		"escaped names and values":     strings.Replace(parsedRight(`1`), `"event_id":"e1"`, `"\u0065vent_id":"\u00651"`, 1),
 		"largest safe integers":        strings.Replace(parsedRight(`1`), `"v":1`, `"v":1,"at_ms":9007199254740991,"producer_seq":9007199254740991`, 1),

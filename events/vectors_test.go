@@ -1,11 +1,15 @@
 package events
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/chaind/chaind/segments"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -130,6 +134,39 @@ func replay(t *testing.T, name string, lim Limits) expectation {
 		got.Chains = append(got.Chains, summary(key, s, notes[key]))
 	}
 	return got
+}
+
+// TestAccumulated pins the encoded states of all vector chains in one digest;
+// -update writes it anew.
+func TestAccumulated(t *testing.T) {
+	t.Parallel()
+	var states [][]byte
+	for _, name := range []string{"small", "large"} {
+		store := newMemory(Limits{MaxBytes: 65536})
+		for n, l := range readLines(t, name) {
+			store.deliver(l.message(n))
+		}
+		for _, s := range store.states {
+			b, _ := s.AppendBinary(nil)
+			roundTrip(t, s)
+			states = append(states, b)
+		}
+	}
+	slices.SortFunc(states, bytes.Compare)
+	got := segments.Sum(bytes.Join(states, nil)).String()
+	const golden = "testdata/states-v1.sha256"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != strings.TrimSpace(string(want)) {
+		t.Errorf("the states of the vectors add up to %s, want %s", got, want)
+	}
 }
 
 func note(c *expectedChain, totals map[string]int, n int, e *Event, effect Effect) {
