@@ -51,6 +51,10 @@ type checker struct {
 	inLists, listed [numLists]uint64
 	holding, held   uint64
 	numbered        uint64 // chains that a name leads to
+	unsealed        uint64 // finished chains without a seal result
+	waiting         uint64 // seal jobs
+	epochs          uint64
+	lost, lostEvent uint64
 }
 
 // add turns an error about a value into a finding. Other errors end the check.
@@ -429,6 +433,9 @@ func (c *checker) end(no uint64, rec *ChainRecord) error {
 			return contradicts(tableSeals, key, "the chain is open and sealed")
 		}
 		return nil
+	}
+	if rec.Seal == nil {
+		c.unsealed++
 	}
 	same := func(a, b *segments.Digest) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 	switch {

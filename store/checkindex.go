@@ -12,7 +12,6 @@ import (
 // counts. An index whose every value leads to an entry of its own, and which has
 // as many values as there are entries, is whole.
 func (c *checker) indexes() error {
-	var waiting, lost, lostEvents uint64
 	for _, part := range []struct {
 		table *table
 		total uint64
@@ -27,29 +26,34 @@ func (c *checker) indexes() error {
 		{tablePreimages, 0, c.preimage},
 		{tableFixed, 0, c.ended},
 		{tableSeals, 0, c.ended},
-		{tableJobs, c.n.pending, func(v *view, k, payload []byte) error { waiting++; return c.job(v, k, payload) }},
+		{tableJobs, c.n.pending, c.job},
 		{tableEpochs, uint64(c.n.epochs), c.epoch},
-		{tableLost, c.n.lost, func(v *view, k, payload []byte) error {
-			var l LostRange
-			err := decode(tableLost, k, payload, &l)
-			if number(k) <= c.n.lost {
-				lost, lostEvents = lost+1, lostEvents+l.To-l.From+1
-			}
-			return err
-		}},
+		{tableLost, c.n.lost, c.lostRange},
 	} {
 		if err := c.sweep(part.table, "indexes", part.total, part.visit); err != nil {
 			return err
 		}
 	}
-	c.compare(tableLost, "lost ranges", c.n.lost, lost)
-	c.compare(tableLost, "lost events", c.n.lostEvents, lostEvents)
+	c.counts()
+	return nil
+}
+
+func (c *checker) counts() {
+	c.compare(tableLost, "lost ranges", c.n.lost, c.lost)
+	c.compare(tableLost, "lost events", c.n.lostEvents, c.lostEvent)
+	c.compare(tableEpochs, "epochs", uint64(c.n.epochs), c.epochs)
 	c.compare(tableNames, "chain names", c.n.chains, c.numbered)
 	c.compare(tableIDs, "event ids", c.holding, c.held)
 	for l := range numLists {
 		c.compare(tableLists, fmt.Sprintf("elements of the chains' lists %d", l), c.inLists[l], c.listed[l])
 	}
-	return nil
+	c.s.mu.RLock()
+	now := c.s.n
+	c.s.mu.RUnlock()
+	if now.jobs == c.n.jobs && now.pending == c.n.pending { // nobody sealed anything meanwhile
+		c.compare(tableJobs, "seal jobs", c.n.pending, c.waiting)
+		c.compare(tableJobs, "seal jobs for finished chains without a seal", c.unsealed, c.waiting)
+	}
 }
 
 func (c *checker) compare(t *table, what string, want, got uint64) {
@@ -171,6 +175,7 @@ func (c *checker) ended(v *view, k, _ []byte) error {
 }
 
 func (c *checker) job(v *view, k, payload []byte) error {
+	c.waiting++
 	var j jobRecord
 	if err := decode(tableJobs, k, payload, &j); err != nil {
 		return err
@@ -190,9 +195,29 @@ func (c *checker) job(v *view, k, payload []byte) error {
 
 func (c *checker) epoch(_ *view, k, payload []byte) error {
 	var e Epoch
-	err := decode(tableEpochs, k, payload, &e)
-	if err == nil && (uint64(e.Number) != number(k) || e.Applied < e.Base) {
-		err = contradicts(tableEpochs, k, "the epoch ends before it begins")
+	if err := decode(tableEpochs, k, payload, &e); err != nil {
+		return err
 	}
-	return err
+	if number(k) <= uint64(c.n.epochs) {
+		c.epochs++
+	}
+	if uint64(e.Number) != number(k) || e.Applied < e.Base {
+		return contradicts(tableEpochs, k, "the epoch ends before it begins")
+	}
+	return nil
+}
+
+func (c *checker) lostRange(_ *view, k, payload []byte) error {
+	var l LostRange
+	if err := decode(tableLost, k, payload, &l); err != nil {
+		return err
+	}
+	if l.From > l.To {
+		return contradicts(tableLost, k, "the range ends before it begins")
+	}
+	if number(k) <= c.n.lost {
+		c.lost++
+		c.lostEvent += l.To - l.From + 1
+	}
+	return nil
 }

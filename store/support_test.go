@@ -7,7 +7,9 @@ import (
 	"time"
 )
 
-func pathError(op string, err error) error { return &fs.PathError{Op: op, Path: DatabaseFile, Err: err} }
+func pathError(op string, err error) error {
+	return &fs.PathError{Op: op, Path: DatabaseFile, Err: err}
+}
 
 // waitFor waits until the condition holds, which it must within ten seconds.
 func waitFor(t testing.TB, cond func() bool) {
