@@ -49,9 +49,6 @@ func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
 	if err != nil && !replaceable(err) {
 		return err
 	}
-	if err := s.blobs.Put(ctx, history+e.Head.String(), entryBody(ours.Sealed)); err != nil {
-		return err
-	}
 	last, err := s.lastHead(ctx, e.Place, runID)
 	if err != nil {
 		return err
@@ -59,7 +56,13 @@ func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
 	if last.compare(ours) < 0 {
 		last = ours
 	}
-	return s.blobs.Put(ctx, pointer, Bytes([]byte(last.Head.String())))
+	// Whichever of the two a crash leaves out is written by the next call.
+	return parallel(2, func(i int) error {
+		if i == 0 {
+			return s.blobs.Put(ctx, history+e.Head.String(), entryBody(ours.Sealed))
+		}
+		return s.blobs.Put(ctx, pointer, Bytes([]byte(last.Head.String())))
+	})
 }
 
 // lastHead is the head that the pointer names, or the last one of the history

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/chaind/chaind/segments"
 )
@@ -69,12 +70,36 @@ func (s *Sidecars) Write(ctx context.Context, e Evidence) (Written, error) {
 	if e.Class != Heads {
 		return w, nil
 	}
-	for _, id := range e.RunIDs {
-		if err := s.point(ctx, &e, id); err != nil {
-			return Written{}, fmt.Errorf("write pointer of run %s: %w", id, err)
+	err = parallel(len(e.RunIDs), func(i int) error {
+		if err := s.point(ctx, &e, e.RunIDs[i]); err != nil {
+			return fmt.Errorf("write pointer of run %s: %w", e.RunIDs[i], err)
 		}
+		return nil
+	})
+	if err != nil {
+		return Written{}, err
 	}
 	return w, nil
+}
+
+// maxParallel bounds the writes of one bundle that wait for the disk at once.
+const maxParallel = 8
+
+// parallel calls do for 0 to n-1, several at a time, so that their fsyncs
+// overlap, and waits for all.
+func parallel(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	running := make(chan struct{}, maxParallel)
+	var wg sync.WaitGroup
+	for i := range n {
+		running <- struct{}{}
+		wg.Go(func() {
+			errs[i] = do(i)
+			<-running
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func (s *Sidecars) writeHead(ctx context.Context, e *Evidence) (Written, error) {

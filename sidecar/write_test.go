@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chaind/chaind/segments"
@@ -102,16 +103,23 @@ func TestOtherClasses(t *testing.T) {
 // recorder notes the names written, in order.
 type recorder struct {
 	Blobs
+	mu    sync.Mutex
 	wrote []string
 }
 
-func (r *recorder) Put(ctx context.Context, name string, body Body) error {
+func (r *recorder) note(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.wrote = append(r.wrote, name)
+}
+
+func (r *recorder) Put(ctx context.Context, name string, body Body) error {
+	r.note(name)
 	return r.Blobs.Put(ctx, name, body)
 }
 
 func (r *recorder) PutOnce(ctx context.Context, name string, body Body) error {
-	r.wrote = append(r.wrote, name)
+	r.note(name)
 	return r.Blobs.PutOnce(ctx, name, body)
 }
 
@@ -121,6 +129,8 @@ func TestHeadBeforePointers(t *testing.T) {
 	e, _ := testEvidence(testPlace, "x", false, runID(1))
 	write(t, openSidecars(t, b), e)
 	want := []string{testPlace.EvidencePath(Heads, e.Head), testPlace.history(runID(1)) + e.Head.String(), testPlace.pointer(runID(1))}
+	slices.Sort(b.wrote[1:]) // entry and pointer come in any order, after the head
+	slices.Sort(want[1:])
 	if diff := cmp.Diff(want, b.wrote); diff != "" {
 		t.Error(diff)
 	}
@@ -374,12 +384,16 @@ type faulty struct {
 	Blobs
 	n       int
 	persist bool
+	mu      sync.Mutex
 	count   int
 }
 
 func (f *faulty) do(op func() error) error {
+	f.mu.Lock()
+	at := f.count
 	f.count++
-	if f.count-1 != f.n {
+	f.mu.Unlock()
+	if at != f.n {
 		return op()
 	}
 	if f.persist {
