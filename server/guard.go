@@ -43,10 +43,6 @@ func (g *guard) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	// All of the request has been read. The server's read timeout would now
-	// only end the context of a long verification; idle connections get their
-	// own deadline afterwards.
-	_ = w.control.SetReadDeadline(time.Time{})
 	g.next.ServeHTTP(w, r)
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -188,7 +189,7 @@ type brokenSidecars struct {
 	panic any
 }
 
-func (b *brokenSidecars) ReadRun(ctx contextType, p sidecar.Place, runID string) (*sidecar.Found, error) {
+func (b *brokenSidecars) ReadRun(ctx context.Context, p sidecar.Place, runID string) (*sidecar.Found, error) {
 	if b.panic != nil {
 		panic(b.panic)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/chaind/chaind/events"
 )
-
-type contextType = context.Context
 
 func testNow() time.Time { return time.Unix(1767225600, 0) }
 
