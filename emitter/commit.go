@@ -60,7 +60,7 @@ func (s *session) durable(b *batch, given *events.Batch, effects []events.Effect
 	s.in.stats.applied.Store(last.StreamSeq)
 	s.in.stats.count(b, effects)
 	if b.ack != nil {
-		_ = b.ack.Ack() // covers everything before it; the next one repairs a lost one
+		_ = ack(b.ack) // covers everything before it; the next one repairs a lost one
 	}
 	if !s.in.cfg.NoReceipts {
 		s.receipts(given, effects)

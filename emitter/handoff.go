@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"github.com/chaind/chaind/events"
 )
@@ -20,8 +20,8 @@ type lostRange struct {
 type batch struct {
 	lost   []lostRange
 	events []*events.Event
-	bytes  int           // payload bytes
-	ack    jetstream.Msg // the last delivered message; nil: none of them was delivered
+	bytes  int       // payload bytes
+	ack    *nats.Msg // the last delivered message; nil: none of them was delivered
 }
 
 func (b *batch) reset() {
@@ -65,7 +65,7 @@ func (h *handoff) vacant() bool { return len(h.cur.events) == 0 && len(h.cur.los
 
 // put adds the next event, waiting while the batch is full. It returns false
 // when the session is over.
-func (h *handoff) put(e *events.Event, ack jetstream.Msg, more bool) bool {
+func (h *handoff) put(e *events.Event, ack *nats.Msg, more bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.full() && !h.closed {

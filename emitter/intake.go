@@ -125,7 +125,6 @@ type Intake struct {
 
 	// Owned by the goroutine that runs Run.
 	last    mark   // the last message made durable
-	stuck   bool   // the last session made nothing durable and failed
 	receipt []byte // buffer
 }
 
@@ -165,8 +164,5 @@ func (in *Intake) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from := in.stats.applied.Load()
-	err = s.run(ctx)
-	in.stuck = in.stats.applied.Load() == from && !errors.Is(err, errReconnected)
-	return err
+	return s.run(ctx)
 }

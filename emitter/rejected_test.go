@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -205,8 +206,7 @@ func TestStreamsAreCreatedAndNeverChanged(t *testing.T) {
 
 func TestEnsureStreamsFails(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t)
-	b.srv.DisableJetStream()
+	b := newBroker(t, func(o *server.Options) { o.JetStream = false })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if got, err := EnsureStreams(ctx, b.js(), StreamConfig{}); err == nil || got != nil {

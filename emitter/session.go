@@ -23,21 +23,15 @@ var (
 	errStalled     = errors.New("the stream holds messages that are not delivered")
 )
 
-const (
-	pullExpiry    = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-)
-
 // session reads one unbroken run of the stream. Three goroutines share it: the
 // subscription's (receive: decodes and keeps the order), the caller's (commit)
 // and the watcher's. One batch is gathered while the one before is committed.
 type session struct {
-	in       *Intake
-	stream   jetstream.Stream
-	id       events.Stream
-	consumer jetstream.Consumer
-	hand     *handoff
-	fail     context.CancelCauseFunc
+	in     *Intake
+	stream jetstream.Stream
+	id     events.Stream
+	hand   *handoff
+	fail   context.CancelCauseFunc
 
 	decoder *events.Decoder // owned by receive
 	next    uint64          // owned by receive: the only sequence it accepts
@@ -70,36 +64,16 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 	in.stats.applied.Store(applied)
 	s.next = applied + 1
 	s.received.Store(applied)
-	if in.stuck && info.State.LastSeq > applied {
-		if err := s.force(ctx); err != nil {
-			return nil, err
-		}
-	}
-	s.consumer, err = s.recreate(ctx)
-	return s, err
+	return s, s.recreate(ctx)
 }
 
-// force reads one message directly from the stream and makes it durable. The
-// client library takes some messages for something else (an empty one with a
-// status header looks like a word from the broker) and never hands them over;
-// so a session that got nowhere is followed by one that gets past one message.
-func (s *session) force(ctx context.Context) error {
-	if err := s.fill(ctx, s.next+1); err != nil {
-		return err
-	}
-	if !s.store(ctx, ctx, s.hand.take(&batch{})) {
-		return ctx.Err()
-	}
-	return nil
-}
-
-func (s *session) recreate(ctx context.Context) (jetstream.Consumer, error) {
+func (s *session) recreate(ctx context.Context) error {
 	cfg := &s.in.cfg
 	err := s.stream.DeleteConsumer(ctx, cfg.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return nil, fmt.Errorf("replace consumer %s: %w", cfg.Durable, err)
+		return fmt.Errorf("replace consumer %s: %w", cfg.Durable, err)
 	}
-	consumer, err := s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	_, err = s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable:       cfg.Durable,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:   s.next,
@@ -110,9 +84,9 @@ func (s *session) recreate(ctx context.Context) (jetstream.Consumer, error) {
 		ReplayPolicy:  jetstream.ReplayInstantPolicy,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create consumer %s: %w", cfg.Durable, err)
+		return fmt.Errorf("create consumer %s: %w", cfg.Durable, err)
 	}
-	return consumer, nil
+	return nil
 }
 
 // run reads until ctx ends or the session fails, and returns why. It waits for
@@ -128,49 +102,33 @@ func (s *session) run(ctx context.Context) error {
 	defer fail(nil) // before the watcher is waited for
 
 	cfg := &s.in.cfg
-	consuming, err := s.consumer.Consume(func(m jetstream.Msg) { s.receive(live, m) },
-		jetstream.PullMaxMessagesWithBytesLimit(2*cfg.BatchEvents, max(cfg.BatchBytes, cfg.Streams.MaxEventBytes+2*streamHeadroom)),
-		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { s.trouble(err) }))
+	reading, err := startPull(cfg.JS, s.id.Name, cfg.Durable, 2*cfg.BatchEvents,
+		max(cfg.BatchBytes, cfg.Streams.MaxEventBytes+2*streamHeadroom),
+		func(m *nats.Msg, meta *nats.MsgMetadata) { s.receive(live, m, meta) },
+		func(err error) { fail(fmt.Errorf("read consumer %s: %w", cfg.Durable, err)) })
 	if err != nil {
 		return fmt.Errorf("read consumer %s: %w", cfg.Durable, err)
 	}
 	s.in.stats.sessions.Add(1)
 	s.in.stats.connected.Store(true)
 	s.commit(ctx, live)
-	consuming.Stop()
-	<-consuming.Closed()
+	reading.stop()
 	if conn := cfg.JS.Conn(); conn.IsConnected() {
 		_ = conn.FlushTimeout(time.Second) // the last acknowledgement; a lost one costs nothing
 	}
 	return context.Cause(live)
 }
 
-// trouble sorts what the client library reports: a new leader is found by the
-// next pull request, everything else is looked at by a new session.
-func (s *session) trouble(err error) {
-	if errors.Is(err, jetstream.ErrConsumerLeadershipChanged) || errors.Is(err, jetstream.ErrServerShutdown) {
-		s.in.cfg.Logger.Info("broker moves", "err", err)
-		return
-	}
-	s.fail(fmt.Errorf("read consumer %s: %w", s.in.cfg.Durable, err))
-}
-
 // receive takes one delivery. It blocks while a full batch waits for the
 // Appender, and so stops the pulling.
-func (s *session) receive(ctx context.Context, m jetstream.Msg) {
-	meta, err := m.Metadata()
-	if err != nil {
-		s.fail(fmt.Errorf("read message: %w", err))
-		return
-	}
+func (s *session) receive(ctx context.Context, m *nats.Msg, meta *nats.MsgMetadata) {
 	seq := meta.Sequence.Stream
 	if seq < s.next {
 		if meta.NumDelivered > 1 {
 			s.in.stats.redelivered.Add(1)
 		}
 		if seq <= s.in.stats.applied.Load() {
-			_ = m.Ack() // durable; the first acknowledgement got lost or came late
+			_ = ack(m) // durable; the first acknowledgement got lost or came late
 		}
 		return
 	}
@@ -182,14 +140,14 @@ func (s *session) receive(ctx context.Context, m jetstream.Msg) {
 	}
 	s.in.stats.last.Store(seq + meta.NumPending)
 	s.accept(events.Message{
-		Subject: m.Subject(), Payload: m.Data(), StreamSeq: seq,
+		Subject: m.Subject, Payload: m.Data, StreamSeq: seq,
 		BrokerMS: unixMS(meta.Timestamp),
 	}, m, meta.NumPending > 0)
 }
 
 // accept hands over the message with the next sequence. It reports whether the session goes on.
-func (s *session) accept(m events.Message, ack jetstream.Msg, more bool) bool {
-	if !s.hand.put(s.decoder.Decode(m), ack, more) {
+func (s *session) accept(m events.Message, reply *nats.Msg, more bool) bool {
+	if !s.hand.put(s.decoder.Decode(m), reply, more) {
 		return false
 	}
 	s.next = m.StreamSeq + 1
@@ -238,7 +196,7 @@ func unixMS(t time.Time) uint64 {
 // purge, a loss or a new stream shows nowhere else while nothing is published.
 func (s *session) watch(ctx context.Context) {
 	conn := s.in.cfg.JS.Conn()
-	status := conn.StatusChanged(nats.CONNECTED, nats.RECONNECTING)
+	status := conn.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED)
 	defer conn.RemoveStatusListener(status)
 	ticker := time.NewTicker(s.in.cfg.CheckInterval)
 	defer ticker.Stop()
@@ -250,6 +208,10 @@ func (s *session) watch(ctx context.Context) {
 		case now := <-status:
 			if now == nats.CONNECTED && lost {
 				s.fail(errReconnected)
+				return
+			}
+			if now == nats.CLOSED {
+				s.fail(nats.ErrConnectionClosed)
 				return
 			}
 			lost = lost || now == nats.RECONNECTING
