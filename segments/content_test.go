@@ -70,7 +70,7 @@ func TestSortedJSONRefuses(t *testing.T) {
 	}
 }
 
-// Many keys, ascending or not, must not go quadratic, nor nested map bodies.
+// Many keys, ascending or not, must not go quadratic (half a minute or more).
 func TestSortedJSONOfManyKeys(t *testing.T) {
 	t.Parallel()
 	for what, key := range map[string]func(int) int{
@@ -87,7 +87,7 @@ func TestSortedJSONOfManyKeys(t *testing.T) {
 		if err != nil || len(got) != b.Len()+1 {
 			t.Errorf("%s: %d bytes, %v", what, len(got), err)
 		}
-		if d := time.Since(start); d > 2*time.Second {
+		if d := time.Since(start); d > 10*time.Second {
 			t.Errorf("%s: %v", what, d)
 		}
 	}

@@ -217,7 +217,7 @@ func TestOrderOfManyPlansIsLinear(t *testing.T) {
 	for i := range n {
 		o.Add(&segments.Segment{Kind: &segments.CompCommitted{StepTopo: []string{topo[n/2], fmt.Sprint("x", i%2)}}})
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("%v for %d plans", d, n)
 	}
 	if b := o.AgainstLast().Broken; b == nil || b.StepID != topo[n/2+1] {

@@ -55,7 +55,7 @@ type bundleReader struct {
 }
 
 func newReader(r io.Reader, visit func(*Segment) error, maxBytes, maxItem int64) *bundleReader {
-	in := &meter{r: bufio.NewReaderSize(r, 64<<10), max: maxBytes, maxItem: maxItem}
+	in := &meter{r: bufio.NewReaderSize(r, 16<<10), max: maxBytes, maxItem: maxItem}
 	b := &bundleReader{in: in, visit: visit}
 	b.dec = jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true))
 	b.found = &b.deviations

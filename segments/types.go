@@ -1,6 +1,6 @@
 package segments
 
-// Scope names the session that a chain belongs to (spec section 2.2). It is
+// Scope names the session that a chain belongs to (section 2.2). It is
 // not part of any segment digest; the head signature covers it.
 type Scope struct {
 	SchemaVersion    uint32  // ScopeSchemaVersion in everything we write
@@ -13,7 +13,7 @@ type Scope struct {
 	EntryID          string // primary catalog entry
 }
 
-// Tags of the four kinds (spec section 2.5).
+// Tags of the four kinds (section 2.5).
 const (
 	TagIntentBound   = "intent_bound"
 	TagCompCommitted = "comp_committed"
@@ -69,7 +69,7 @@ func (*CompCommitted) isKind() {}
 func (*StepExecuted) isKind()  {}
 func (*RunSealed) isKind()     {}
 
-// Segment is one link of a chain (spec section 2.4).
+// Segment is one link of a chain (section 2.4).
 type Segment struct {
 	Seq         uint64
 	Prev        *Digest // nil: absent, as in the first segment
@@ -77,7 +77,7 @@ type Segment struct {
 	EmittedAtMS *uint64 // Unix milliseconds, not hashed; nil: absent
 }
 
-// Anchors are hints that are neither hashed nor signed (spec section 2.6).
+// Anchors are hints that are neither hashed nor signed (section 2.6).
 // The zero value means that the member is absent.
 type Anchors struct {
 	PlanCommitRef *string
@@ -85,14 +85,14 @@ type Anchors struct {
 	PlanCallIndex *uint64
 }
 
-// Signature is an Ed25519 signature over the head message (spec section 2.7).
+// Signature is an Ed25519 signature over the head message (section 2.7).
 // The strings are kept as read; nothing is checked while decoding.
 type Signature struct {
 	PublicKeyHex string // 64 lower-case hex digits when written by us
 	SignatureHex string // 128 lower-case hex digits when written by us
 }
 
-// Bundle is a whole evidence bundle held in memory (spec section 2.1).
+// Bundle is a whole evidence bundle held in memory (section 2.1).
 // Envelope is the part beside the segments.
 type Bundle struct {
 	Envelope
