@@ -85,43 +85,59 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 	if !a.may(t.place.Tenant) {
 		return unknownRun()
 	}
-	found, v, err := s.verified(r.Context(), t)
+	j, err := s.verified(r.Context(), t)
 	if err != nil {
 		return err
 	}
 	// A bundle that lies without a tenant in its path may still name one.
-	if !a.may(v.tenant) {
+	if !a.may(j.tenant) {
 		return unknownRun()
 	}
-	if v.problem != nil {
-		return v.problem
+	if j.problem != nil {
+		return j.problem
 	}
-	body := found.Bytes
-	if !v.asStored {
-		if body, err = rewrite(found.Bytes); err != nil {
-			return fmt.Errorf("write bundle anew: %w", err)
-		}
+	c, err := j.content()
+	if err != nil {
+		return err
 	}
-	release, err := s.held.take(int64(len(body)))
+	release, err := s.held.take(int64(len(c.body)))
 	if err != nil {
 		return err
 	}
 	defer release()
-	c := newContent(jsonMediaType, body)
 	if t.sum != nil && *t.sum != c.sum {
 		return unknownRun()
 	}
 	c.immutable, c.private = t.sum != nil, len(s.Tokens) > 0
 	h := w.Header()
-	h.Set("Chaind-Head", v.head)
-	h.Set("Chaind-Class", string(found.Class))
-	h.Set("Chaind-Signature", string(v.signature))
-	h.Set("Chaind-Seal-Check", v.seal)
-	if found.Class == sidecar.Heads && found.Head != nil {
-		h.Set("Content-Location", headURL(t.place, *found.Head)+"?sha256="+c.sum.String())
+	h.Set("Chaind-Head", j.head)
+	h.Set("Chaind-Class", string(j.found.Class))
+	h.Set("Chaind-Signature", string(j.signature))
+	h.Set("Chaind-Seal-Check", j.seal)
+	if j.found.Class == sidecar.Heads && j.found.Head != nil {
+		h.Set("Content-Location", headURL(t.place, *j.found.Head)+"?sha256="+c.sum.String())
 	}
 	c.serve(w, r)
 	return nil
+}
+
+// judged is a stored bundle with the verdict on exactly its bytes.
+type judged struct {
+	verdict
+	found *sidecar.Found
+	sum   segments.Digest // of the stored bytes
+}
+
+// content is the bundle in the format's own form.
+func (j *judged) content() (*content, error) {
+	if j.asStored {
+		return &content{mediaType: jsonMediaType, body: j.found.Bytes, sum: j.sum}, nil
+	}
+	body, err := rewrite(j.found.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("write bundle anew: %w", err)
+	}
+	return newContent(jsonMediaType, body), nil
 }
 
 func headURL(p sidecar.Place, head segments.Digest) string {
@@ -135,18 +151,18 @@ func headURL(p sidecar.Place, head segments.Digest) string {
 // verified reads what is asked for and gives the verdict on exactly the bytes
 // that were read, from memory when the same bytes were judged before. Reading
 // and judging happen behind the gate.
-func (s *server) verified(ctx context.Context, t target) (*sidecar.Found, verdict, error) {
+func (s *server) verified(ctx context.Context, t target) (*judged, error) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	leave, err := s.gate.enter(ctx)
 	if err != nil {
 		s.Metrics.verified(resultUnavailable)
-		return nil, verdict{}, err
+		return nil, err
 	}
 	defer leave()
 	found, snapshot, err := s.read(ctx, t)
 	if err != nil {
-		return nil, verdict{}, err
+		return nil, err
 	}
 	q := question{place: t.place, class: found.Class, file: segments.Sum(found.Bytes), runID: t.runID,
 		trust: s.Trust(), allowUnsigned: s.AllowUnsigned}
@@ -160,7 +176,7 @@ func (s *server) verified(ctx context.Context, t target) (*sidecar.Found, verdic
 	s.Metrics.lookup(known)
 	if !known {
 		if v, err = judge(ctx, &q, found.Bytes, snapshot); err != nil {
-			return nil, verdict{}, err
+			return nil, err
 		}
 		s.verdicts.put(q, v)
 	}
@@ -171,7 +187,7 @@ func (s *server) verified(ctx context.Context, t target) (*sidecar.Found, verdic
 	if v.problem != nil {
 		s.Logger.Error("refuse stored evidence", "file", found.Path, "sha256", q.file.String(), "why", v.problem.Detail)
 	}
-	return found, v, nil
+	return &judged{v, found, q.file}, nil
 }
 
 // read finds the bundle and, for a run, its snapshot (nil: none).
