@@ -214,9 +214,22 @@ func (s *State) compareHead(e *Event) {
 		SignatureHex: clone(e.ProducerSignature.SignatureHex),
 	}
 	s.ProducerSignature = SignatureInvalid
-	scope := s.BoundScope()
-	if !weakKey(s.GivenSignature.PublicKeyHex) &&
-		segments.VerifySignature(s.GivenSignature, &scope, *s.GivenHead) == nil {
+	if s.producerSigned(e) {
 		s.ProducerSignature = SignatureValid
 	}
+}
+
+// producerSigned uses what decoding found out: a scope of the event's own is
+// the chain's, or the event would have been rejected.
+func (s *State) producerSigned(e *Event) bool {
+	if e.signed != nil {
+		return *e.signed
+	}
+	scope := s.BoundScope()
+	return e.soundlySigned(&scope)
+}
+
+func (e *Event) soundlySigned(scope *segments.Scope) bool {
+	return !weakKey(e.ProducerSignature.PublicKeyHex) &&
+		segments.VerifySignature(e.ProducerSignature, scope, *e.ProducerHead) == nil
 }

@@ -49,6 +49,9 @@ func (d *Decoder) payload(e *Event) *Fault {
 	p := &d.parser
 	p.reset(e.Payload)
 	p.envelope(e)
+	if p.verdict.fault == nil && e.ProducerSignature != nil && e.Scope != nil {
+		e.signed = pointer(e.soundlySigned(e.Scope)) // here rather than in the store's transaction
+	}
 	if p.verdict.rank <= rankID { // drop what was read of an event without an id
 		*e = Event{Message: e.Message, Sum: e.Sum, Key: e.Key, Attributed: e.Attributed, Verb: e.Verb}
 	}

@@ -12,7 +12,8 @@ type Limits struct {
 var DefaultLimits = Limits{MaxBytes: 1 << 20, MaxDepth: 64, MaxMembers: 4096}
 
 // What a chain's state keeps, however long the chain and however hostile its
-// publisher. What lies beyond is counted, not kept.
+// publisher; beside it the topologies of two commits, each within one payload.
+// What lies beyond is counted, not kept.
 const (
 	MaxTrackedSteps   = 4096      // distinct step ids with their own tally
 	MaxTrackedRuns    = 4096      // distinct run ids

@@ -115,6 +115,10 @@ type Event struct {
 	ProducerHead      *segments.Digest
 	ProducerSignature *segments.Signature
 	More              bool
+
+	// signed is the verdict on ProducerSignature under the event's own scope;
+	// nil: not looked at, because there is no such scope.
+	signed *bool
 }
 
 // Preimage holds the raw texts that digests were computed from; nil: absent.
