@@ -152,7 +152,7 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
 	// The broker must know the subscription before the first event, or its receipt is lost.
-	if err := cfg.Conn.FlushWithContext(ctx); err != nil {
+	if err := known(ctx, cfg.Conn); err != nil {
 		_ = p.sub.Unsubscribe()
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}

@@ -59,12 +59,18 @@ func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, DefaultPublishTimeout)
-	defer cancel()
-	if err := conn.FlushWithContext(ctx); err != nil {
+	if err := known(ctx, conn); err != nil {
 		return nil, errors.Join(fmt.Errorf("subscribe to receipts: %w", err), sub.Unsubscribe())
 	}
 	return sub.Unsubscribe, nil
+}
+
+// known returns when the broker knows all subscriptions made so far, so that
+// nothing published afterwards passes them by. The client wants a deadline.
+func known(ctx context.Context, conn *nats.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, DefaultPublishTimeout)
+	defer cancel()
+	return conn.FlushWithContext(ctx)
 }
 
 // relayed replaces the client's two ways to say that nobody listened.

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chaind": main})
+	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand})
 }
 
 // TestScripts runs the behaviours in testdata/script, one file each.
@@ -30,6 +30,8 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tutorial := t.TempDir()
+	writeTutorial(t, tutorial)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -37,6 +39,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("VECTORS", vectors)
 			env.Setenv("HOUSE", house)
+			env.Setenv("TUTORIAL", tutorial)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
