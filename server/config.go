@@ -54,6 +54,12 @@ type Config struct {
 	// Tokens restrict readers; none: everybody who can connect reads all.
 	Tokens []Token
 
+	// Hosts are the names by which this server is asked, besides IP addresses
+	// and localhost. nil: any name. A server on loopback without tokens should
+	// set it, if only to an empty list: a web page whose name is made to point
+	// at this machine (DNS rebinding) then gets nothing.
+	Hosts []string
+
 	// Ready returns why the daemon is not ready; empty: ready. It must return
 	// quickly. nil: always ready.
 	Ready func() []Cause

@@ -69,6 +69,33 @@
 // matches little may give a short or empty page with a cursor. An unknown or
 // repeated query parameter is 400.
 //
+// # Documents
+//
+// Members are always there and in this order; what is missing is null, or ""
+// for a text, or [] for a list. Later versions may add members at the end.
+// Digests are 64 lower-case hex digits, tenant "" is the empty tenant, and
+// sequences, epochs and times (_ms: Unix milliseconds) are the store's.
+//
+//	chains: chains next
+//	chain in a list: tenant prompt_hash session chain outcome reason conformity segments head run_ids duplicates late rejected epoch stream_seq sealed url
+//	chain alone: the same, and conformity_codes coverage coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url
+//	sealed: class head path bytes sha256 signed bundle_path bundle_root sealed_ms
+//	step: step_id begun ended failed
+//	lost range: stream epoch from to why recorded_ms
+//	addenda: addenda next
+//	addendum: ordinal event_id verb payload_sha256 producer_seq epoch stream_seq broker_ms at_ms phase step_id outcome reason kind_jcs
+//	runs: runs next
+//	run: run_id chain seq outcome conformity head sealed chain_url
+//	rejections: rejected next
+//	rejection: id chain subject stream_seq broker_ms event_id class detail payload_sha256 existing_sha256 after_end
+//	readiness: ready causes
+//	cause: cause detail
+//
+// The chain of a run or rejection is tenant, prompt_hash, session and chain;
+// null for a rejected event whose subject names none. A rejected event's
+// payload is not shown, whatever a publisher sent; its digest finds it in the
+// stream of rejected events.
+//
 // # Tokens
 //
 // With [Config.Tokens] every route but /healthz and /readyz needs a bearer

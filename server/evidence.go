@@ -83,7 +83,7 @@ func pathPlace(r *http.Request) (sidecar.Place, error) {
 // evidence finds, verifies and sends one bundle.
 func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t target) error {
 	if !a.may(t.place.Tenant) {
-		return unknownRun()
+		return unknownEvidence(&t)
 	}
 	j, err := s.verified(r.Context(), t)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 	}
 	// A bundle that lies without a tenant in its path may still name one.
 	if !a.may(j.tenant) {
-		return unknownRun()
+		return unknownEvidence(&t)
 	}
 	if j.problem != nil {
 		return j.problem
@@ -106,7 +106,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 	}
 	defer release()
 	if t.sum != nil && *t.sum != c.sum {
-		return unknownRun()
+		return unknownEvidence(&t)
 	}
 	c.immutable, c.private = t.sum != nil, len(s.Tokens) > 0
 	h := w.Header()

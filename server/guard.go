@@ -2,8 +2,11 @@ package server
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,6 +23,7 @@ type guard struct {
 	now     func() time.Time
 	stall   time.Duration
 	names   map[string]string // pattern to route name
+	hosts   []string          // see Config.Hosts
 }
 
 func (g *guard) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -34,7 +38,11 @@ func (g *guard) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}()
 	defer g.recover(w, r)
 	protect(w.Header())
-	if p := refuse(r); p != nil {
+	p := refuse(r)
+	if p == nil && !g.knowsHost(r.Host) {
+		p = &problem{typeHost, http.StatusMisdirectedRequest, "Misdirected Request", "this server is not asked by that name"}
+	}
+	if p != nil {
 		if p.Status == http.StatusMethodNotAllowed {
 			w.Header().Set("Allow", allowedMethods)
 		}
@@ -44,6 +52,22 @@ func (g *guard) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.next.ServeHTTP(w, r)
+}
+
+// knowsHost tells whether a request came under a name of this server. Names
+// point wherever their owner wants; addresses and localhost do not.
+func (g *guard) knowsHost(host string) bool {
+	if g.hosts == nil {
+		return true
+	}
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil || strings.EqualFold(name, "localhost") {
+		return true
+	}
+	return slices.ContainsFunc(g.hosts, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // route names the route that the multiplexer chose, if it came that far.

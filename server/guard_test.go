@@ -261,3 +261,45 @@ func TestAccessLogHasNoQueryValues(t *testing.T) {
 		t.Errorf("log holds query or credentials: %s", log.String())
 	}
 }
+
+func TestLogLinesCannotBeForged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := newHandler(t, Config{Sidecars: loadTree(t, "two-run").sidecars(),
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	get(h, "GET", "/a%0d%0atime=2026%20level=ERROR%20msg=forged%1b[2K")
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || strings.ContainsAny(log.String(), "\r\x1b") {
+		t.Errorf("%d lines: %q", lines, log.String())
+	}
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	b := loadTree(t, "two-run")
+	for _, c := range []struct {
+		hosts  []string
+		host   string
+		status int
+	}{
+		{nil, "anything.test", 200},
+		{[]string{}, "127.0.0.1:8080", 200},
+		{[]string{}, "127.0.0.1", 200},
+		{[]string{}, "[::1]:8080", 200},
+		{[]string{}, "[::1]", 200},
+		{[]string{}, "LocalHost:8080", 200},
+		{[]string{}, "rebound.test", 421},
+		{[]string{}, "rebound.test:8080", 421},
+		{[]string{}, "127.0.0.1.rebound.test", 421},
+		{[]string{}, "localhost.rebound.test", 421},
+		{[]string{"chaind.test"}, "Chaind.test:443", 200},
+		{[]string{"chaind.test"}, "other.test", 421},
+	} {
+		h := newHandler(t, Config{Sidecars: b.sidecars(), Hosts: c.hosts})
+		r := httptest.NewRequest("GET", runURL, nil)
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.status {
+			t.Errorf("%v asked as %s: %d, want %d", c.hosts, c.host, w.Code, c.status)
+		}
+	}
+}

@@ -23,6 +23,7 @@ const (
 	verifyTimeout = 60 * time.Second // reading and verifying one file
 	retryAfter    = 2                // seconds, told to callers that were turned away
 
+	maxRunPages = 5       // pages of chains looked through to explain a missing run
 	maxVerdicts = 4096    // remembered verdicts
 	maxHeld     = 1 << 30 // bytes of evidence held by answers on their way
 

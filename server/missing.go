@@ -16,7 +16,7 @@ func (s *server) missingRun(t target) error {
 		return unknownRun()
 	}
 	q := store.RunQuery{RunID: t.runID, Tenant: &t.place.Tenant, Limit: store.MaxPage}
-	for {
+	for range maxRunPages {
 		page, next, err := s.Store.Runs(q)
 		if err != nil {
 			return err
@@ -31,6 +31,9 @@ func (s *server) missingRun(t target) error {
 		}
 		q.After = next
 	}
+	// The run is known in so many other sessions that looking further would
+	// cost more than the better explanation is worth.
+	return unknownRun()
 }
 
 // unsealedRun explains a run that the store knows and no pointer names.
@@ -55,7 +58,7 @@ func (s *server) unsealedRun(key events.Key) error {
 // recorded that it was written, that is a loss and not a "not found".
 func (s *server) missingHead(t target) error {
 	if t.recorded == nil {
-		return unknownRun()
+		return unknownEvidence(&t)
 	}
 	return s.lostEvidence(t.place.EvidencePath(t.class, t.head))
 }

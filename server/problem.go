@@ -23,6 +23,7 @@ const (
 	typeBadRequest       = "urn:chaind:problem:bad-request"
 	typeNotFound         = "urn:chaind:problem:not-found"
 	typeUnauthorized     = "urn:chaind:problem:unauthorized"
+	typeHost             = "urn:chaind:problem:unknown-host"
 	typeMethod           = "urn:chaind:problem:method-not-allowed"
 	typeBody             = "urn:chaind:problem:body-not-accepted"
 	typeQueryTooLong     = "urn:chaind:problem:query-too-long"
@@ -66,6 +67,15 @@ func notFound() *problem {
 
 func unknownRun() *problem {
 	return &problem{typeUnknownArtifact, http.StatusNotFound, "Not Found", "evidence bundle not found for this run_id"}
+}
+
+// unknownEvidence is the same answer for whatever was asked for.
+func unknownEvidence(t *target) *problem {
+	p := unknownRun()
+	if t.runID == "" {
+		p.Detail = "evidence bundle not found for this head"
+	}
+	return p
 }
 
 func refused(detail string) *problem {

@@ -63,7 +63,7 @@ func (s *server) handler() http.Handler {
 		names[r.pattern] = r.name
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.answer(&r, w, req) })
 	}
-	return &guard{next: mux, logger: s.Logger, metrics: s.Metrics, now: s.Now, stall: writeStall, names: names}
+	return &guard{next: mux, logger: s.Logger, metrics: s.Metrics, now: s.Now, stall: writeStall, names: names, hosts: s.Hosts}
 }
 
 // answer does what all routes have in common: who asks, whether the query is

@@ -24,9 +24,10 @@ import (
 // which the file may grow. Memory is bounded. The error is about not being able
 // to check; findings are in the report.
 func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*CheckReport, error) {
-	s.mu.RLock()
-	n := s.n
-	s.mu.RUnlock()
+	n, err := s.fresh(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check store: %w", err)
+	}
 	c := &checker{s: s, ctx: ctx, n: n, tell: progress, report: &CheckReport{StoreID: s.identity.id}}
 	if s.torn {
 		c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
@@ -37,6 +38,25 @@ func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*Check
 		}
 	}
 	return c.report, nil
+}
+
+// fresh returns the counters after making sure that memory is what the database
+// says: after a failed transaction it is read anew only with the next one.
+func (s *Store) fresh(ctx context.Context) (counters, error) {
+	select {
+	case s.token <- struct{}{}:
+	case <-ctx.Done():
+		return counters{}, ctx.Err()
+	case <-s.done:
+		return counters{}, ErrClosed
+	}
+	defer func() { <-s.token }()
+	if s.stale {
+		if err := s.recover(); err != nil {
+			return counters{}, err
+		}
+	}
+	return s.n, nil
 }
 
 // checker is a check that is running.

@@ -49,7 +49,7 @@ func open(cfg Config, readOnly bool) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{cfg: cfg, readOnly: readOnly, token: make(chan struct{}, 1), mark: &mark{root: root}, flush: defaultFlush,
+	s := &Store{cfg: cfg, readOnly: readOnly, token: make(chan struct{}, 1), done: make(chan struct{}), mark: &mark{root: root}, flush: defaultFlush,
 		jobsAdded: make(chan struct{}, 1), rejectionsAdded: make(chan struct{}, 1)}
 	if err := s.openIn(root); err != nil {
 		root.Close()

@@ -75,6 +75,7 @@ type Store struct {
 	queueMu sync.Mutex
 	queue   []*request // nil and refusing once closing is set
 	closing bool
+	done    chan struct{} // closed with closing
 
 	// mu guards what readers see of the last commit. The writer holds it for
 	// the moments in which it publishes, never during a transaction, and reads
@@ -113,7 +114,9 @@ func (s *Store) nowMS() int64 { return s.cfg.Now().UnixMilli() }
 func (s *Store) Close() error {
 	s.queueMu.Lock()
 	already := s.closing
-	s.closing = true
+	if s.closing = true; !already {
+		close(s.done)
+	}
 	s.queueMu.Unlock()
 	if already {
 		s.open.RLock() // wait until the first Close is done

@@ -31,7 +31,7 @@ var strictChecks = []check{
 	{"run_seal", []Code{CodeRunNotSealed, CodeRunSealMismatch}, ""},
 	{"times", []Code{CodeClockRegression}, "they do not run backwards; they are claims, not hashed"},
 	{"anchors", []Code{CodeAnchors}, ""},
-	{"signature", []Code{CodeSignatureInvalid, CodeWeakPublicKey}, "fits scope and declared head"},
+	{"signature", []Code{CodeSignatureInvalid, CodeWeakPublicKey}, "fits scope and head"},
 	{"trust", []Code{CodeSignatureNeeded, CodeUntrustedKey, CodeRevokedKey, CodeRetiredKey}, ""},
 }
 

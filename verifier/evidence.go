@@ -40,8 +40,11 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 		j.asReference()
 		return j.close("an earlier check failed")
 	}
-	if !in.text.same(env, f.walk.Count) {
-		j.note("bytes", StatusWarn, "white space, order or escapes are not as an emitter writes them; the content is the same")
+	switch {
+	case len(deviations) > 0:
+		j.note("bytes", StatusSkipped, "the encoding differs already")
+	case !in.text.same(env, f.walk.Count):
+		j.note("bytes", StatusWarn, "not the emitter's bytes: white space, order or escapes differ, the content does not")
 	}
 	j.strictly(deviations)
 	return j.close("")

@@ -55,13 +55,26 @@ func (r *Report) word() Verdict {
 }
 
 func (r *Report) sentence() string {
+	held := counted(r.Segments, "segment") + ", " + counted(r.SealCount, "sealed run") + ", signature " + string(r.Signature.State)
 	switch r.Verdict {
 	case Pass:
-		return fmt.Sprintf("%d segments, %d sealed runs, signature %s%s", r.Segments, r.SealCount, r.Signature.State, r.unchecked())
+		return held + r.unchecked()
 	case Unsealed:
-		return fmt.Sprintf("%d segments hold, signature %s, but no run is sealed", r.Segments, r.Signature.State)
+		return held + "; nothing failed, but no run is sealed"
 	}
-	return fmt.Sprintf("%s: %s", r.Errors[0].Code, r.Errors[0].Detail)
+	i := slices.IndexFunc(r.Errors, func(f Finding) bool { return f.Code.exit() == r.ExitCode })
+	said := fmt.Sprintf("%s: %s", r.Errors[i].Code, r.Errors[i].Detail)
+	if others := len(r.Errors) - 1; others > 0 {
+		said += fmt.Sprintf(" (and %d more)", others)
+	}
+	return said
+}
+
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // unchecked names what a passing report did not check though it could matter.
