@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -80,16 +81,31 @@ func (c *runsCmd) print(a *app, table *tabwriter.Writer, raw jsontext.Value) err
 	if err != nil {
 		return err
 	}
-	head, path := "-", "-"
+	head := "-"
 	if l.Head != nil {
 		head = short(*l.Head)
 	}
-	if l.Sealed != nil && l.Sealed.Path != "" {
-		path = l.Sealed.Path
-	}
-	_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", verifier.Escape(l.Tenant), short(l.Session), verifier.Escape(l.Chain),
-		l.Outcome, l.Conformity, l.Segments, l.Rejected, l.Late, head, verifier.Escape(path))
+	_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", tenantToken(l.Tenant), short(l.Session), verifier.Escape(l.Chain),
+		l.Outcome, l.Conformity, l.Segments, l.Rejected, l.Late, head, l.evidence())
 	return err
+}
+
+// evidence tells where the evidence of a chain lies, or why there is none.
+func (l *runLine) evidence() string {
+	switch {
+	case l.Sealed != nil && l.Sealed.Path != "":
+		return verifier.Escape(l.Sealed.Path)
+	case l.Sealed != nil:
+		return "(no segments)"
+	case l.Outcome == string(events.Open):
+		return "(open)"
+	}
+	return "(being sealed)"
+}
+
+// tenantToken spells a tenant as subjects do.
+func tenantToken(tenant string) string {
+	return verifier.Escape(events.Key{Tenant: tenant}.TenantToken())
 }
 
 // printLine writes one JSON value on a line of its own.

@@ -78,8 +78,9 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
 			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile,
 		},
-		Logger: s.logger(a),
-		Now:    a.now,
+		Version: versionInfo().Version,
+		Logger:  s.logger(a),
+		Now:     a.now,
 	}, nil
 }
 
