@@ -96,6 +96,10 @@ func (s *session) persist(live context.Context, f func() error) bool {
 			return true
 		}
 		s.in.stats.appendFailed(err)
+		if fatal := s.in.cfg.Fatal; fatal != nil && fatal(err) {
+			s.fail(&fatalError{fmt.Errorf("append batch: %w", err)})
+			return false
+		}
 		s.in.cfg.Logger.Warn("batch is not durable yet", "err", err, "retry", nextBackoff(wait))
 	}
 	return false

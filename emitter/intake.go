@@ -71,6 +71,10 @@ type IntakeConfig struct {
 	CheckInterval time.Duration // 0: DefaultCheckInterval
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
 
+	// Fatal tells errors of the Appender that no repetition will mend: Run then
+	// gives up and returns the error. nil: there are none.
+	Fatal func(error) bool
+
 	// NoReceipts turns receipts off.
 	NoReceipts bool
 	Logger     *slog.Logger // nil: nothing is logged
@@ -139,7 +143,8 @@ func NewIntake(cfg IntakeConfig) (*Intake, error) {
 // Run reads until ctx ends; then it returns nil, after the running Append (which is
 // given StopTimeout) and its acknowledgement. What was read and not yet given
 // to the Appender comes again at the next start. Whatever goes wrong meanwhile is
-// logged, shows in [Intake.Stats], and is tried again for ever. Run must not be called twice at the same time.
+// logged, shows in [Intake.Stats], and is tried again for ever, except for what
+// cfg.Fatal names. Run must not be called twice at the same time.
 func (in *Intake) Run(ctx context.Context) error {
 	wait := time.Duration(0)
 	for sleep(ctx, wait) {
@@ -150,6 +155,10 @@ func (in *Intake) Run(ctx context.Context) error {
 			break
 		}
 		in.stats.failed(err)
+		var fatal *fatalError
+		if errors.As(err, &fatal) {
+			return fatal.error
+		}
 		wait = nextBackoff(wait)
 		if in.stats.applied.Load() > before || errors.Is(err, errReconnected) {
 			wait = minBackoff
@@ -158,6 +167,9 @@ func (in *Intake) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// fatalError ends Run.
+type fatalError struct{ error }
 
 func (in *Intake) session(ctx context.Context) error {
 	s, err := in.open(ctx)

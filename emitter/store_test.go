@@ -1,7 +1,6 @@
 package emitter
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -78,16 +77,12 @@ func readVectors(t *testing.T, name string) (lines []vectorLine, limit int, chai
 	if err != nil {
 		t.Fatal(err)
 	}
-	for sc := bufio.NewScanner(bytes.NewReader(text)); ; {
-		sc.Buffer(nil, 1<<20)
-		for sc.Scan() {
-			var l vectorLine
-			if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
-				t.Fatal(err)
-			}
-			lines = append(lines, l)
+	for line := range bytes.Lines(text) {
+		var l vectorLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatal(err)
 		}
-		break
+		lines = append(lines, l)
 	}
 	var expected struct {
 		MaxEventBytes int           `json:"max_event_bytes"`

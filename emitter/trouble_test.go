@@ -274,3 +274,17 @@ func TestStreamRecreatedUnderUs(t *testing.T) {
 		t.Errorf("%d stream identities", len(r.store.applied))
 	}
 }
+
+func TestFatalErrorOfTheAppenderEndsRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *IntakeConfig) { c.Fatal = func(err error) bool { return errors.Is(err, errInjected) } })
+	r.store.before = func(*events.Batch) error { return errInjected }
+	r.publish(stepEvent("c", 1))
+	in, err := NewIntake(r.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Run(deadline(t)); !errors.Is(err, errInjected) {
+		t.Errorf("Run: %v", err)
+	}
+}
