@@ -355,6 +355,33 @@ func TestOpenRunLooksLikeNoUnknownOne(t *testing.T) {
 	}
 }
 
+// TestLostRangesShow lets the stream jump while a chain is open.
+func TestLostRangesShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open := w.chains[slices.IndexFunc(w.chains, func(c expectedChain) bool { return c.Outcome == "open" })]
+	stream := events.Stream{Name: "EVIDENCE", CreatedNS: 1}
+	mark, err := w.store.Watermark(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := events.Decode(events.Message{Subject: "evidence.x", Payload: []byte("{}"), StreamSeq: mark.Applied + 6, BrokerMS: 1}, events.DefaultLimits)
+	if _, err := w.store.Append(t.Context(), &events.Batch{Stream: stream, Events: []*events.Event{stray}}); err != nil {
+		t.Fatal(err)
+	}
+	a := get(w.handler(t), "GET", open.url())
+	d := decode[chainDetail](t, a)
+	if len(d.Lost) != 1 || d.Lost[0].From != mark.Applied+1 || d.Lost[0].To != mark.Applied+5 {
+		t.Fatalf("lost %+v, want %d to %d", d.Lost, mark.Applied+1, mark.Applied+5)
+	}
+	if d.Coverage != events.Incomplete || !slices.Contains(d.CoverageWhy, whyLost) {
+		t.Errorf("coverage %s %v", d.Coverage, d.CoverageWhy)
+	}
+	if doc := members(t, members(t, a.Body.Bytes()).first("lost")).names(); doc != "stream epoch from to why recorded_ms" {
+		t.Errorf("shape %s", doc)
+	}
+}
+
 // TestH10_SealedEvidenceIsComparedWithItsRecord changes what no digest in the
 // bundle covers, and what all of them cover.
 func TestH10_SealedEvidenceIsComparedWithItsRecord(t *testing.T) {
