@@ -122,8 +122,7 @@ func canonicalY(key PublicKey) bool {
 // (y²-1) / (d·y²+1) to be a square modulo p. Public data, so math/big will do.
 func onCurve(key PublicKey) bool {
 	p := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
-	d := new(big.Int).ModInverse(big.NewInt(121666), p)
-	d.Mul(d, big.NewInt(-121665))
+	d, _ := new(big.Int).SetString(curveD, 16)
 
 	y2 := new(big.Int).SetBytes(bigEndianY(key))
 	y2.Mul(y2, y2).Mod(y2, p)
@@ -133,6 +132,9 @@ func onCurve(key PublicKey) bool {
 	// u/v is a square exactly when u·v is.
 	return big.Jacobi(u.Mul(u, v).Mod(u, p), p) >= 0
 }
+
+// curveD is the curve's constant d, from RFC 8032 section 5.1.
+const curveD = "52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"
 
 func bigEndianY(key PublicKey) []byte {
 	y := make([]byte, len(key))
