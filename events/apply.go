@@ -3,6 +3,7 @@ package events
 import (
 	"slices"
 
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 )
 
@@ -229,7 +230,9 @@ func (s *State) producerSigned(e *Event) bool {
 	return e.soundlySigned(&scope)
 }
 
+// soundlySigned refuses weak and non-canonical keys too, under which a
+// signature proves nothing and which the format's own check lets pass.
 func (e *Event) soundlySigned(scope *segments.Scope) bool {
-	return !weakKey(e.ProducerSignature.PublicKeyHex) &&
-		segments.VerifySignature(e.ProducerSignature, scope, *e.ProducerHead) == nil
+	_, err := keys.ParsePublicKey(e.ProducerSignature.PublicKeyHex)
+	return err == nil && segments.VerifySignature(e.ProducerSignature, scope, *e.ProducerHead) == nil
 }
