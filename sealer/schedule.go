@@ -144,7 +144,7 @@ func (s *Sealer) finish(ctx context.Context, job *store.SealJob, sealed Sealed) 
 	if err := s.cfg.Store.FinishSeal(ctx, job, sealed.Result); err != nil {
 		return fmt.Errorf("finish seal: %w", err)
 	}
-	s.log.Info("sealed", "tenant", job.Key.Tenant, "chain", job.Key.Chain, "outcome", string(sealed.Outcome),
+	s.log.Debug("sealed", "tenant", job.Key.Tenant, "chain", job.Key.Chain, "outcome", string(sealed.Outcome),
 		"class", sealed.Result.Class, "path", sealed.Result.Path, "bytes", sealed.Result.Bytes, "standing", string(sealed.Standing))
 	if s.cfg.OnSealed != nil {
 		s.cfg.OnSealed(sealed)

@@ -222,6 +222,7 @@ func TestVectors(t *testing.T) {
 			}
 			checkNothingElse(t, want, got)
 			checkRecorded(t, db, sealed)
+			checkSnapshots(t, got)
 		})
 	}
 }
@@ -287,6 +288,50 @@ func checkNothingElse(t *testing.T, want []vector, got map[string]string) {
 	if diff := cmp.Diff(expected, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
+}
+
+// checkSnapshots: each snapshot that came with a seal is there in the frame of
+// the reference and gives the run id of its name.
+func checkSnapshots(t *testing.T, got map[string]string) {
+	checked := 0
+	for name, blob := range got {
+		if !strings.HasSuffix(name, ".artifact") || strings.HasPrefix(name, ".chaind/") {
+			continue
+		}
+		checked++
+		id := "pr" + strings.TrimSuffix(filepath.Base(name), ".artifact")
+		doc, err := segments.DecodeSealDocument([]byte(blob))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !sealedBy(t, got, filepath.Dir(name), id, doc) {
+			t.Errorf("%s fits no seal", name)
+		}
+	}
+	if checked == 0 {
+		t.Error("no snapshot was written")
+	}
+}
+
+// sealedBy tells whether the document gives the run id under the scope of one
+// of the bundles of the session.
+func sealedBy(t *testing.T, got map[string]string, session, id string, doc *segments.SealDocument) bool {
+	for name, text := range got {
+		if !strings.HasPrefix(name, session+"/evidence/") || !strings.HasSuffix(name, ".evidence.json") {
+			continue
+		}
+		bundle, _, err := segments.ReadBundle(strings.NewReader(text))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		digest, err := segments.RunDigest(&bundle.Scope, doc)
+		if err == nil && segments.RunID(digest) == id {
+			return true
+		}
+	}
+	return false
 }
 
 // checkRecorded: the store knows what became of each chain, and no job is left.

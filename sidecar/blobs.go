@@ -77,9 +77,12 @@ const (
 )
 
 // CheckName accepts slash-separated names of parts that are not empty, not "."
-// or "..", and have neither a backslash nor a control character. The error
-// wraps [ErrName].
+// or "..", and have neither a backslash nor a control character. The names of
+// the lock and of temporary files are refused too. The error wraps [ErrName].
 func CheckName(name string) error {
+	if name == lockName || name == durable.TempDir || strings.HasPrefix(name, durable.TempDir+"/") {
+		return fmt.Errorf("%w: %q is reserved", ErrName, clip(name))
+	}
 	if len(name) > MaxName || !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, unsafeRune) {
 		return fmt.Errorf("%w: %q", ErrName, clip(name))
 	}

@@ -215,7 +215,7 @@ func testRemove(t *testing.T, b Blobs) {
 // testNames is case F01: what could leave the store is refused.
 func testNames(t *testing.T, b Blobs) {
 	bad := []string{"", ".", "..", "/", "/abs", "a/", "a//b", "a/./b", "../x", "a/../../x", "../../etc/cron.d/x",
-		`a\b`, `..\x`, "a\x00b", "a\nb", "a\x7f", "\xff", strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x"}
+		`a\b`, `..\x`, "a\x00b", "a\nb", "a\x7f", "\xff", ".chaind/lock", ".chaind-tmp", ".chaind-tmp/1", strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x"}
 	for _, name := range bad {
 		_, openErr := b.Open(t.Context(), name)
 		for op, err := range map[string]error{
