@@ -84,3 +84,12 @@ func (m *mark) raise(id string) error {
 	m.id, m.size = next.id, next.size
 	return nil
 }
+
+// raiseMark raises the mark after a commit and when the store is opened. When
+// that fails, on a full disk say, the mark is only less sharp than it could be;
+// it is tried again with every commit.
+func (s *Store) raiseMark() {
+	if err := s.mark.raise(s.identity.id); err != nil {
+		s.cfg.Logger.Warn("size mark not written", "err", err)
+	}
+}

@@ -239,7 +239,8 @@ func (s *Store) settle() error {
 		return nil
 	}
 	tidy(s.mark.root)
-	return s.mark.raise(s.identity.id)
+	s.raiseMark()
+	return nil
 }
 
 func (s *Store) readIdentity() (err error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"io"
 )
 
@@ -51,25 +52,31 @@ func (v *view) lastSealError() (string, error) {
 // file, not a slow network connection.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	var n int64
+	out := &backupWriter{ctx: ctx, w: w}
 	err := s.view(func(v *view) (err error) {
-		n, err = v.tx.WriteTo(&cancelled{ctx, w})
+		n, err = v.tx.WriteTo(out)
 		return err
 	})
+	if out.err != nil {
+		return 0, fmt.Errorf("back up store: %w", out.err)
+	}
 	if err != nil {
-		return 0, err
+		return 0, sealOff("back up store", err)
 	}
 	return n, nil
 }
 
-// cancelled is a writer that ends with its context.
-type cancelled struct {
+// backupWriter ends with its context and keeps the error, which bbolt does not
+// pass on as it is.
+type backupWriter struct {
 	ctx context.Context
 	w   io.Writer
+	err error
 }
 
-func (c *cancelled) Write(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
+func (b *backupWriter) Write(p []byte) (n int, err error) {
+	if b.err = b.ctx.Err(); b.err == nil {
+		n, b.err = b.w.Write(p)
 	}
-	return c.w.Write(b)
+	return n, b.err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"container/list"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func (s *Store) Close() error {
 	s.open.Lock()
 	defer s.open.Unlock()
 	s.closed = true
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.db.Close(), s.mark.root.Close()); err != nil {
 		return sealOff("close store", err)
 	}
 	return nil

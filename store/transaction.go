@@ -184,11 +184,7 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 	if err := commit(); err != nil {
 		return s.commitFailed(err)
 	}
-	if err := s.mark.raise(s.identity.id); err != nil {
-		// The transaction is durable; only the mark is behind, which makes it
-		// less sharp. Trying again with the next growth is enough.
-		s.cfg.Logger.Warn("size mark not written", "err", err)
-	}
+	s.raiseMark()
 	if hook := s.testingOnly.afterCommit; hook != nil {
 		return hook()
 	}

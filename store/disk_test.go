@@ -1,0 +1,204 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Case B01: the second opener gets an error in time, which names the file.
+func TestLockHeld(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.LockTimeout = 50 * time.Millisecond
+	s := openStore(t, cfg)
+	for name, open := range map[string]func(Config) (*Store, error){"writer": Open, "reader": OpenReadOnly} {
+		start := time.Now()
+		_, err := open(cfg)
+		var locked *LockedError
+		if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) || !strings.Contains(err.Error(), filepath.Join(cfg.Dir, DatabaseFile)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%s: waited %v", name, took)
+		}
+	}
+	s.Close()
+	a, err := OpenReadOnly(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := OpenReadOnly(cfg)
+	if err != nil {
+		t.Fatalf("a second reader: %v", err)
+	}
+	defer b.Close()
+	if _, err := Open(cfg); !errors.Is(err, ErrLocked) {
+		t.Errorf("writer beside readers: %v", err)
+	}
+	if _, err := b.Append(context.Background(), nil); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("append to a reader: %v", err)
+	}
+	mustCheck(t, b)
+}
+
+// Case B05: the disk runs full in the middle of commits. Nothing acknowledged
+// is lost, and the same handle goes on when there is space again.
+func TestDiskFull(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small file system needs root")
+	}
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
+		t.Skipf("mount: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, bytes.Repeat([]byte{1}, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Dir: filepath.Join(dir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := fill(t, s, 0)
+	if st, err := s.Stats(); err != nil || st.LastWriteError == "" {
+		t.Errorf("the full disk does not show: %+v, %v", st, err)
+	}
+	mustCheck(t, s)
+	if st := state(t, s, "c"); st.Segments != applied {
+		t.Errorf("%d segments, and %d were acknowledged", st.Segments, applied)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	more := fill(t, s, applied)
+	if more <= applied {
+		t.Fatal("nothing could be written after space was there again")
+	}
+	s = reopen(t, s)
+	if st := state(t, s, "c"); st.Segments != more {
+		t.Errorf("%d segments after a restart, and %d were acknowledged", st.Segments, more)
+	}
+	mustCheck(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill appends until the disk is full and returns the last sequence applied.
+func fill(t *testing.T, s *Store, applied uint64) uint64 {
+	t.Helper()
+	for {
+		b := batchOf("c", applied+1, 50)
+		_, err := s.Append(context.Background(), b)
+		if errors.Is(err, syscall.ENOSPC) {
+			return applied
+		}
+		if err != nil {
+			t.Fatalf("append to a full disk: %v", err)
+		}
+		if applied += 50; applied > 100000 {
+			t.Fatal("the disk does not fill")
+		}
+	}
+}
+
+// A store cannot be created on a full disk, and the attempt leaves nothing that
+// a later one trips over.
+func TestCreateOnFullDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small file system needs root")
+	}
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).Run(); err != nil {
+		t.Skipf("mount: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	ballast := filepath.Join(dir, "ballast")
+	os.WriteFile(ballast, bytes.Repeat([]byte{1}, 2<<20), 0o600) // as much as there is
+	if _, err := Open(Config{Dir: filepath.Join(dir, "store")}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("open: %v", err)
+	}
+	os.Remove(ballast)
+	s, err := Open(Config{Dir: filepath.Join(dir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCheck(t, s)
+	s.Close()
+}
+
+// Case B09: the backup is a store of its own; a restored one goes on from where
+// it was taken, and what comes again is recognised.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	v := loadVector(t, "small")
+	s := openStore(t, testConfig(t))
+	mustAppend(t, s, v.batch(0, 200))
+	var b bytes.Buffer
+	n, err := s.Backup(context.Background(), &b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("backup of %d bytes, %d written: %v", n, b.Len(), err)
+	}
+	mustAppend(t, s, v.batch(200, 303))
+	dir := t.TempDir()
+	place(t, dir, b.Bytes(), nil)
+	restored := openStore(t, Config{Dir: dir})
+	if restored.ID() != s.ID() {
+		t.Error("the backup has another id")
+	}
+	if w, _ := restored.Watermark(testStream); w.Applied != 200 {
+		t.Errorf("watermark %v", w)
+	}
+	mustAppend(t, restored, v.batch(150, 303))
+	v.verify(t, restored)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.Backup(ctx, &b); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled backup: %v", err)
+	}
+}
+
+// Case B07: readers that come and go leave the file as large as it would be
+// without them, because none of them keeps a transaction.
+func TestReadersDoNotGrowTheFile(t *testing.T) {
+	t.Parallel()
+	size := func(read bool) int64 {
+		s := openStore(t, testConfig(t))
+		for i := uint64(0); i < 100; i++ {
+			if _, err := s.Append(context.Background(), batchOf(fmt.Sprint("c", i%3), i*20+1, 20)); err != nil {
+				t.Fatal(err)
+			}
+			if !read {
+				continue
+			}
+			if _, err := s.Segments(testKey("c0"), 0, MaxPage); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Chains(ChainQuery{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := s.db.Stats().OpenTxN; n != 0 {
+			t.Errorf("%d read transactions are open", n)
+		}
+		st, err := s.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.FileBytes
+	}
+	if without, with := size(false), size(true); with > without*5/4 {
+		t.Errorf("%d bytes with readers, %d without", with, without)
+	}
+}
