@@ -50,7 +50,10 @@ func Remove(doc any, path ...any) {
 }
 
 // Clone copies a value, its containers included.
-func Clone[T any](v T) T { return clone(v).(T) }
+func Clone[T any](v T) T {
+	out, _ := clone(v).(T) // the zero T when v is null
+	return out
+}
 
 func clone(v any) any {
 	switch v := v.(type) {
