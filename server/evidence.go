@@ -156,8 +156,7 @@ func (s *server) verified(ctx context.Context, t target) (*judged, error) {
 	defer cancel()
 	leave, err := s.gate.enter(ctx)
 	if err != nil {
-		s.Metrics.verified(resultUnavailable)
-		return nil, err
+		return nil, s.unreadable(err)
 	}
 	defer leave()
 	found, snapshot, err := s.read(ctx, t)
@@ -215,16 +214,16 @@ func (s *server) read(ctx context.Context, t target) (*sidecar.Found, []byte, er
 	return found, snapshot, s.unreadable(err)
 }
 
-// unreadable turns a failed reading into an answer that is neither "not found"
-// nor a verdict.
+// unreadable counts a reading that failed and turns it into an answer that is
+// neither "not found" nor a verdict.
 func (s *server) unreadable(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	s.Metrics.verified(resultUnavailable)
+	if errors.Is(err, errBusy) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
 	s.Logger.Error("read stored evidence", "err", err)
 	return unavailable("stored evidence cannot be read at the moment")
 }

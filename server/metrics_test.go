@@ -5,11 +5,15 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/chaind/chaind/events"
 )
@@ -57,7 +61,7 @@ func TestH14_MetricsExistFromTheStart(t *testing.T) {
 	samples := scrape(t, m)
 	want := []string{
 		"chaind_batches_total", "chaind_batch_events_count", "chaind_commit_seconds_count", "chaind_http_in_flight",
-		"chaind_http_panics_total", "chaind_intake_connected", "chaind_intake_lag_messages", "chaind_intake_lag_seconds",
+		"chaind_http_panics_total", "chaind_intake_connected", "chaind_intake_applied_sequence", "chaind_intake_lag_messages", "chaind_intake_lag_seconds",
 		`chaind_seal_jobs{state="pending"}`, `chaind_seal_jobs{state="failed"}`, "chaind_rejections_unpublished",
 		"chaind_lost_ranges", "chaind_lost_messages", "chaind_stream_epochs", "chaind_store_bytes",
 		`chaind_verdict_lookups_total{outcome="hit"}`, `chaind_verdict_lookups_total{outcome="miss"}`,
@@ -117,7 +121,7 @@ func sortLabels(series string) string {
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics("v1", func() Snapshot {
-		return Snapshot{IntakeConnected: true, LagMessages: 7, LagSeconds: 1.5, SealsPending: 3, SealsFailed: 2, RejectionsWaiting: 5,
+		return Snapshot{IntakeConnected: true, AppliedSequence: 41, LagMessages: 7, LagSeconds: 1.5, SealsPending: 3, SealsFailed: 2, RejectionsWaiting: 5,
 			LostRanges: 1, LostMessages: 9, StreamEpochs: 2, StreamWeaknesses: []string{"discard_old", "new_one"}, Key: KeyStale,
 			StoreBytes: 4096, Causes: []Cause{{CauseDisk, "d"}, {"own_cause", "d"}}}
 	})
@@ -139,6 +143,7 @@ func TestMetricsCount(t *testing.T) {
 		`chaind_seals_total{class="empty"}`:                        1,
 		`chaind_seals_total{class="heads"}`:                        1,
 		"chaind_intake_connected":                                  1,
+		"chaind_intake_applied_sequence":                           41,
 		"chaind_intake_lag_messages":                               7,
 		"chaind_intake_lag_seconds":                                1.5,
 		`chaind_seal_jobs{state="pending"}`:                        3,
@@ -220,5 +225,41 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("health: %d %s", w.Code, w.Body)
 			}
 		})
+	}
+}
+
+// TestSeriesAreAsDocumented compares the names in the documentation of Metrics
+// with the names that a scrape finds, in both directions.
+func TestSeriesAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(source)) {
+		if text, isDoc := strings.CutPrefix(line, "//\t"); isDoc {
+			for _, name := range regexp.MustCompile(`chaind_[a-z_]+`).FindAllString(text, -1) {
+				documented[name] = true
+			}
+		}
+	}
+	found := map[string]bool{}
+	for series := range scrape(t, NewMetrics("v1", nil)) {
+		name, _, _ := strings.Cut(series, "{")
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if base := strings.TrimSuffix(name, suffix); documented[base] {
+				name = base
+			}
+		}
+		if strings.HasPrefix(name, "chaind_") {
+			found[name] = true
+		}
+	}
+	if len(found) < 20 {
+		t.Fatalf("only %d series", len(found))
+	}
+	if diff := cmp.Diff(documented, found); diff != "" {
+		t.Errorf("series (-documented +found):\n%s", diff)
 	}
 }

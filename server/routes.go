@@ -25,6 +25,10 @@ const (
 	tenantPath  = "/tenants/{tenant}"
 	chainPath   = "/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}"
 	otherRoute  = "other"
+
+	// statusGone is for metrics and logs only: the caller has gone, so that
+	// nobody reads it, and it is no failure of ours.
+	statusGone = 499
 )
 
 func routes() []route {
@@ -94,7 +98,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errBusy):
 		p = busy("too many verifications or large answers are under way; try again")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		p = unavailable("the request was given up")
+		p = &problem{typeUnavailable, statusGone, "Client Closed Request", "the request was given up"}
 	case errors.Is(err, context.DeadlineExceeded):
 		p = unavailable("the answer took too long")
 	case errors.Is(err, store.ErrCursor):

@@ -128,7 +128,8 @@ func TestVerificationsAreBounded(t *testing.T) {
 	tree := loadTree(t, "two-run")
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedSidecars{Sidecars: tree.sidecars(), entered: make(chan struct{}, 10), release: make(chan struct{})}
-		h := newHandler(t, Config{Sidecars: blocked, Verifications: 2})
+		m := NewMetrics("test", nil)
+		h := newHandler(t, Config{Sidecars: blocked, Verifications: 2, Metrics: m})
 		codes := make(chan int, 2)
 		for range 2 {
 			go func() { codes <- get(h, "GET", runURL).Code }()
@@ -140,6 +141,9 @@ func TestVerificationsAreBounded(t *testing.T) {
 		wantProblem(t, w, http.StatusServiceUnavailable, typeBusy)
 		if w.Header().Get("Retry-After") != "2" || time.Since(start) != verifyWait {
 			t.Errorf("Retry-After %q after %v", w.Header().Get("Retry-After"), time.Since(start))
+		}
+		if got := metricValue(t, m, `chaind_verifications_total{result="unavailable"}`); got != 1 {
+			t.Errorf("%v unavailable counted", got)
 		}
 		if w := get(h, "GET", "/healthz"); w.Code != http.StatusOK {
 			t.Errorf("health: %d", w.Code)
