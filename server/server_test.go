@@ -16,7 +16,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/sidecar"
 )
 
@@ -214,13 +213,4 @@ func decode[T any](t *testing.T, w *httptest.ResponseRecorder) T {
 
 func testLogger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-func digest(t *testing.T, text string) segments.Digest {
-	t.Helper()
-	d, err := segments.ParseDigest(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

@@ -59,10 +59,6 @@ func (c *expectedChain) url() string {
 	return "/v1/chains/" + c.Tenant + "/" + c.PromptHash + "/" + c.Session + "/" + c.Chain
 }
 
-func (c *expectedChain) key() events.Key {
-	return events.Key{Tenant: parseTenant(c.Tenant), PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain}
-}
-
 // world is a store and sidecars filled with the small event vectors.
 type world struct {
 	store    *store.Store
