@@ -68,7 +68,7 @@ func (c *course) round(b *testing.B, msgs []*nats.Msg) time.Duration {
 	goal := c.done() + uint64(len(msgs))
 	start := time.Now()
 	for _, m := range msgs {
-		if _, err := c.js.PublishMsgAsync(m); err != nil {
+		if _, err := c.js.PublishMsgAsync(m, jetstream.WithStallWait(30*time.Second)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -186,7 +186,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 	msgs := (&course{root: events.SubjectRoot}).messages(64)
 	for _, m := range msgs {
-		if _, err := js.PublishMsgAsync(m); err != nil {
+		if _, err := js.PublishMsgAsync(m, jetstream.WithStallWait(30*time.Second)); err != nil {
 			b.Fatal(err)
 		}
 	}

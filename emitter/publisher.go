@@ -87,6 +87,9 @@ type Publisher struct {
 	sub  *nats.Subscription
 	turn chan struct{} // capacity 1: holding the token is the right to send
 
+	leaving   chan struct{} // closed by Close, so that a call that waits returns
+	closeOnce sync.Once
+
 	// Owned by the holder of the turn.
 	line    *outgoing // sent, and not known to be stored; nil: none
 	last    *outgoing // stored last; nil: none
@@ -144,7 +147,7 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 	cfg.SharedChain = cfg.SharedChain || !comparesLast(cfg.Conn.ConnectedServerVersion())
 	p := &Publisher{
 		cfg: cfg, key: cfg.Key(), js: js,
-		turn: make(chan struct{}, 1), news: make(chan struct{}),
+		turn: make(chan struct{}, 1), leaving: make(chan struct{}), news: make(chan struct{}),
 	}
 	p.turn <- struct{}{}
 	p.sub, err = cfg.Conn.Subscribe(p.key.ReceiptSubject(), p.receive)
@@ -183,13 +186,13 @@ func (p *Publisher) Head() (*segments.Digest, bool) {
 // Close ends the publisher, not the chain. It returns ErrUnsent when the last
 // event was sent and it is not known whether it was stored. It is idempotent.
 func (p *Publisher) Close() error {
+	p.closeOnce.Do(func() { close(p.leaving) })
 	<-p.turn
 	defer func() { p.turn <- struct{}{} }()
 	if errors.Is(p.broken, ErrClosed) {
 		return nil
 	}
 	p.broken = ErrClosed
-	p.wake()
 	if err := p.sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
 		return fmt.Errorf("close publisher: %w", err)
 	}
@@ -205,6 +208,8 @@ func (p *Publisher) take(ctx context.Context) error {
 	case <-p.turn:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the turn: %w", ctx.Err())
+	case <-p.leaving:
+		return ErrClosed
 	}
 	if p.broken != nil {
 		p.give()

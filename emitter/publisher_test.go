@@ -384,10 +384,6 @@ func TestRepeatedAttemptWhoseAnswerGotLost(t *testing.T) {
 	}
 	p.line = o
 	r.publish(&nats.Msg{Subject: o.subject, Data: o.payload})
-	if err := p.Close(); !errors.Is(err, ErrUnsent) {
-		t.Errorf("Close: %v", err)
-	}
-	p.broken = nil // as if it had not been closed
 	s := must(t)(p.Seal(ctx, Seal{}))
 	if s.ProducerSeq != 2 || s.StreamSeq != 3 {
 		t.Errorf("sent %+v", s)
@@ -606,5 +602,29 @@ func TestPublisherConfigIsChecked(t *testing.T) {
 		if p, err := Begin(deadline(t), cfg); err == nil || p != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t) // without intake: no receipt will come
+	p := r.begin(r.publisherConfig("c"))
+	must(t)(p.Intent(deadline(t), Intent{Text: "x"}))
+	ended := make(chan error, 2)
+	go func() { _, err := p.Wait(context.Background()); ended <- err }()
+	go func() { _, err := p.WaitSealed(context.Background()); ended <- err }()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-ended; !errors.Is(err, ErrClosed) {
+			t.Errorf("waiting ended with %v", err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, err := p.Intent(deadline(t), Intent{Text: "x"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
 	}
 }

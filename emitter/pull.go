@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,7 +33,13 @@ type puller struct {
 
 	sub    *nats.Subscription
 	closed chan struct{} // when the subscription's goroutine has ended
-	silent *time.Timer   // stopped while a message is handled
+
+	quiet   sync.Mutex // guards the two below
+	silent  *time.Timer
+	stopped bool
+
+	heard atomic.Uint64 // deliveries and words so far
+	busy  atomic.Bool   // one is being handled, which lasts while the store is stalled
 
 	left int // messages that open requests may still bring; owned by the subscription's goroutine
 }
@@ -43,19 +51,18 @@ func startPull(js jetstream.JetStream, stream, durable string, batch, maxBytes i
 		subject: apiPrefix(js.Options()) + "CONSUMER.MSG.NEXT." + stream + "." + durable,
 		request: fmt.Appendf(nil, `{"max_bytes":%d,"expires":%d,"idle_heartbeat":%d,"batch":`, maxBytes, pullExpiry, pullHeartbeat),
 	}
-	p.silent = time.AfterFunc(2*pullHeartbeat, func() { fail(errSilent) })
 	inbox := p.conn.NewInbox()
 	started := make(chan struct{})
 	sub, err := p.conn.Subscribe(inbox, func(m *nats.Msg) {
 		<-started
-		p.silent.Stop()
+		p.busy.Store(true)
 		if err := p.take(m, inbox, handle); err != nil {
 			fail(err)
 		}
-		p.silent.Reset(2 * pullHeartbeat)
+		p.heard.Add(1)
+		p.busy.Store(false)
 	})
 	if err != nil {
-		p.silent.Stop()
 		return nil, fmt.Errorf("subscribe to deliveries: %w", err)
 	}
 	p.sub = sub
@@ -63,6 +70,7 @@ func startPull(js jetstream.JetStream, stream, durable string, batch, maxBytes i
 	if err = sub.SetPendingLimits(-1, -1); err == nil { // the requests bound what comes
 		err = p.more(inbox)
 	}
+	p.listen(0, fail)
 	close(started)
 	if err != nil {
 		p.stop()
@@ -71,11 +79,31 @@ func startPull(js jetstream.JetStream, stream, durable string, batch, maxBytes i
 	return p, nil
 }
 
+// listen fails the reading when nothing is heard for two heartbeats.
+func (p *puller) listen(before uint64, fail func(error)) {
+	p.quiet.Lock()
+	defer p.quiet.Unlock()
+	if p.stopped {
+		return
+	}
+	p.silent = time.AfterFunc(2*pullHeartbeat, func() {
+		heard := p.heard.Load()
+		if heard == before && !p.busy.Load() {
+			fail(errSilent)
+			return
+		}
+		p.listen(heard, fail)
+	})
+}
+
 // stop ends the reading. The handler must be free to return.
 func (p *puller) stop() {
 	if p.sub.Unsubscribe() == nil {
 		<-p.closed
 	}
+	p.quiet.Lock()
+	defer p.quiet.Unlock()
+	p.stopped = true
 	p.silent.Stop()
 }
 

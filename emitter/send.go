@@ -109,7 +109,7 @@ func (p *Publisher) deliver(ctx context.Context) error {
 	var last error
 	silent := 0
 	for wait := time.Duration(0); ; wait = nextBackoff(wait) {
-		if !sleep(ctx, wait) {
+		if !p.pause(ctx, wait) {
 			return p.unanswered(ctx, last)
 		}
 		ack, err := p.attempt(ctx)
@@ -246,7 +246,24 @@ func (p *Publisher) unanswered(ctx context.Context, last error) error {
 	if errors.As(last, &refused) || errors.Is(last, ErrNoStream) {
 		return last
 	}
-	return &TimeoutError{EventID: p.line.id, For: "acknowledgement", Cause: context.Cause(ctx)}
+	cause := context.Cause(ctx)
+	if cause == nil {
+		cause = ErrClosed
+	}
+	return &TimeoutError{EventID: p.line.id, For: "acknowledgement", Cause: cause}
+}
+
+// pause waits and reports whether the call goes on.
+func (p *Publisher) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+	case <-p.leaving:
+	}
+	return false
 }
 
 // sleep waits and reports whether ctx lasted.

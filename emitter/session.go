@@ -49,6 +49,9 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	in.stats.warned(found.Warnings)
+	if len(found.Created) > 0 {
+		cfg.Logger.Warn("streams were missing and have been created", "streams", found.Created)
+	}
 	stream, err := cfg.JS.Stream(ctx, cfg.Streams.Evidence)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", cfg.Streams.Evidence, err)

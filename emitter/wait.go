@@ -60,6 +60,9 @@ func (p *Publisher) await(ctx context.Context) error {
 		case <-ctx.Done():
 			again.Stop()
 			return &TimeoutError{EventID: p.last.id, For: "receipt", Cause: context.Cause(ctx)}
+		case <-p.leaving:
+			again.Stop()
+			return ErrClosed
 		case <-again.C:
 			p.line = p.last
 			if err := p.deliver(ctx); err != nil {
@@ -92,7 +95,7 @@ func (p *Publisher) conclude() (*Confirmation, error) {
 }
 
 // WaitSealed returns the receipt that the daemon sends when the evidence of
-// the finished chain has been written. It may be lost; a [TimeoutError] does not mean that nothing was written.
+// the finished chain has been written. It may be lost: [ErrTimeout] does not mean that nothing was written.
 func (p *Publisher) WaitSealed(ctx context.Context) (*Receipt, error) {
 	for {
 		var sealed *Receipt
@@ -103,10 +106,9 @@ func (p *Publisher) WaitSealed(ctx context.Context) (*Receipt, error) {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return nil, &TimeoutError{EventID: "of chain " + p.key.Chain, For: "receipt", Cause: context.Cause(ctx)}
-		}
-		if !p.sub.IsValid() {
-			return nil, fmt.Errorf("wait for the sealed receipt: %w", ErrClosed)
+			return nil, fmt.Errorf("wait for the sealed receipt: %w: %w", ErrTimeout, context.Cause(ctx))
+		case <-p.leaving:
+			return nil, ErrClosed
 		}
 	}
 }
@@ -157,11 +159,4 @@ func (p *Publisher) without(i int) {
 		o.head = cloneDigest(b.Head)
 	}
 	p.builder = b
-}
-
-func (p *Publisher) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.news)
-	p.news = make(chan struct{})
 }
