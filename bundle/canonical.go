@@ -146,6 +146,7 @@ type hasher struct {
 	hash hash.Hash
 	buf  [4096]byte
 	fill int
+	raw  [sha256.Size]byte // scratch of sum
 }
 
 func newHasher() *hasher { return &hasher{hash: sha256.New()} }
@@ -175,9 +176,8 @@ func (h *hasher) flush() {
 func (h *hasher) sum() string {
 	h.flush()
 	var out [len(digestPrefix) + 2*sha256.Size]byte
-	var raw [sha256.Size]byte
 	copy(out[:], digestPrefix)
-	hex.Encode(out[len(digestPrefix):], h.hash.Sum(raw[:0]))
+	hex.Encode(out[len(digestPrefix):], h.hash.Sum(h.raw[:0]))
 	h.hash.Reset()
 	return string(out[:])
 }

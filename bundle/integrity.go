@@ -79,18 +79,21 @@ func (b *Bundle) readManifest() (*manifest, error) {
 		}
 	}
 	for name, v := range leaves.Members() {
-		notDigest := Finding{NotADigest, name, fmt.Sprintf("the stored leaf %q is not a digest", name)}
 		if v.Kind() != String {
-			m.findings = append(m.findings, notDigest)
+			m.findings = append(m.findings, notADigest(name))
 			continue
 		}
 		if !IsDigest(v.Text()) {
-			m.notDigests = append(m.notDigests, notDigest)
+			m.notDigests = append(m.notDigests, notADigest(name))
 		}
 		m.stored = append(m.stored, leaf{name, v.Text()})
 	}
 	slices.SortFunc(m.stored, compareName)
 	return m, nil
+}
+
+func notADigest(name string) Finding {
+	return Finding{NotADigest, name, fmt.Sprintf("the stored leaf %q is not a digest", name)}
 }
 
 func findLeaf(sorted []leaf, name string) (string, bool) {

@@ -183,25 +183,26 @@ type references struct {
 }
 
 // checkReferences demands that whatever an edge, a resolution, a mention or a
-// claim names is a node. Names of withheld nodes are not judged.
+// claim names is a node, and says whether it is. Names of withheld nodes are
+// not judged.
 func (e *execution) checkReferences() bool {
 	r := &references{e: e, seen: map[string]bool{}}
 	g := e.closure.Graph
 	for i := range g.Edges {
-		r.need(g.Edges[i].Src, "an edge %q starts at", g.Edges[i].Relation)
-		r.need(g.Edges[i].Dst, "an edge %q ends at", g.Edges[i].Relation)
+		r.need(g.Edges[i].Src, func() string { return fmt.Sprintf("an edge %q starts at", g.Edges[i].Relation) })
+		r.need(g.Edges[i].Dst, func() string { return fmt.Sprintf("an edge %q ends at", g.Edges[i].Relation) })
 	}
 	for i := range g.Resolutions {
-		r.need(g.Resolutions[i].NodeA, "a resolution names")
-		r.need(g.Resolutions[i].NodeB, "a resolution names")
+		r.need(g.Resolutions[i].NodeA, func() string { return "a resolution names" })
+		r.need(g.Resolutions[i].NodeB, func() string { return "a resolution names" })
 	}
 	for i := range g.Mentions {
-		r.need(g.Mentions[i].Chunk, "a mention names")
-		r.need(g.Mentions[i].Node, "a mention names")
+		r.need(g.Mentions[i].Chunk, func() string { return "a mention names" })
+		r.need(g.Mentions[i].Node, func() string { return "a mention names" })
 	}
 	for i := range e.result.Recorded.Claims {
 		for _, s := range e.result.Recorded.Claims[i].Support {
-			r.need(s.ID, "claim %d cites", i)
+			r.need(s.ID, func() string { return fmt.Sprintf("claim %d cites", i) })
 		}
 	}
 	if r.more > 0 {
@@ -210,11 +211,13 @@ func (e *execution) checkReferences() bool {
 	return len(r.seen) == 0
 }
 
-func (r *references) need(id, format string, args ...any) {
+// need records a reference to a node that is not there; who says who refers
+// to it.
+func (r *references) need(id string, who func() string) {
 	if r.e.closure.Graph.Node(id) != nil || r.e.closure.Withheld[id] {
 		return
 	}
-	detail := fmt.Sprintf(format, args...) + fmt.Sprintf(" %q, which is absent from the packaged evidence", id)
+	detail := fmt.Sprintf("%s %q, which is absent from the packaged evidence", who(), id)
 	if r.seen[detail] {
 		return
 	}
