@@ -58,7 +58,7 @@
 //
 // # Memory
 //
-// Memory does not grow with the number of segments. It grows with the step
-// lists of the first and the last plan and, in a chain whose steps precede or
-// leave their plan, with the ids of those steps.
+// Memory does not grow with the number of segments. It grows with the largest
+// segment, which the reader bounds, and so with the step lists of plans. A chain
+// that mixes steps and plans beyond the limits (limits.go) is refused.
 package verifier

@@ -11,17 +11,8 @@ import (
 // Evidence verifies an evidence bundle, read as a stream. It always returns a
 // report; when ctx ends first the report says interrupted, with exit code 1.
 func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
-	if o.Mode == "" {
-		o.Mode = Strict
-	}
-	f := &facts{asked: o.asked()}
-	j := &judge{
-		o: &o, facts: f, report: &Report{Kind: KindEvidence, Mode: o.Mode},
-		errors: &f.errors, warnings: &f.warnings, notes: make(map[string]Check),
-	}
-	if o.Mode == Reference {
-		j.errors, j.warnings = &findings{}, &findings{}
-	}
+	j := newJudge(&o)
+	f := j.facts
 	if err := o.Validate(); err != nil {
 		j.refuse()
 		j.fail(CodeBadOptions, "%v", err)
@@ -48,6 +39,23 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 	}
 	j.strictly(deviations)
 	return j.close("")
+}
+
+// newJudge fills in the default mode. Findings of strict mode are made while
+// segments pass; reference mode starts with a clean sheet at the end.
+func newJudge(o *Options) *judge {
+	if o.Mode == "" {
+		o.Mode = Strict
+	}
+	f := &facts{asked: o.asked()}
+	j := &judge{
+		o: o, facts: f, report: &Report{Kind: KindEvidence, Mode: o.Mode},
+		errors: &f.errors, warnings: &f.warnings, notes: make(map[string]Check),
+	}
+	if o.Mode == Reference {
+		j.errors, j.warnings = &findings{}, &findings{}
+	}
+	return j
 }
 
 // input stops reading when the context ends, counts, and watches the text.

@@ -14,6 +14,7 @@ type facts struct {
 	walk   segments.Walk
 	broken *uint64 // stored seq of the first segment with a wrong prev
 	order  segments.Order
+	strays int // bytes of the step ids that order remembers
 
 	firstPlan string // plan commit ids
 	lastPlan  string
@@ -88,10 +89,30 @@ func (f *facts) link(s *segments.Segment, index uint64) {
 func (f *facts) sequence(s *segments.Segment, index uint64) {
 	before := f.order.KindOrder
 	f.order.Add(s)
+	f.bound(s)
 	if before == nil && f.order.KindOrder != nil {
 		f.fault(CodeKindOrder, s, index, fmt.Sprintf(
 			"%s (segment seq %d) comes after a later kind, or twice", s.Kind.Tag(), s.Seq))
 	}
+}
+
+// bound makes the order of kinds and steps forget when steps outside of any
+// plan would take memory without end.
+func (f *facts) bound(s *segments.Segment) {
+	if step, ok := s.Kind.(*segments.StepExecuted); ok && !f.order.Lean {
+		if len(f.order.Tail) > 0 {
+			f.strays += len(step.StepID)
+		}
+		f.order.Lean = len(f.order.Tail) > maxStrays || len(f.order.Seqs) > maxStrays || f.strays > maxStrayBytes
+	}
+}
+
+// overrun reports whether steps and plans were mixed beyond what was
+// remembered, so that no verdict about them is possible.
+func (f *facts) overrun() bool {
+	lost := f.order.Lean && f.order.KindOrder != nil
+	first := f.order.First
+	return lost && (first == nil && f.order.Comps > 0 || first != nil && first.Broken == nil)
 }
 
 func (f *facts) clock(s *segments.Segment, index uint64) {

@@ -8,6 +8,11 @@ const (
 	// maxSeals is how many run seals a report lists; the rest is counted.
 	maxSeals = 100
 
+	// maxStrays and maxStrayBytes bound what is remembered of executed steps
+	// that no plan before them lists. An honest chain has none.
+	maxStrays     = 1 << 16
+	maxStrayBytes = 4 << 20
+
 	// maxQuoted is how many bytes of a text from the file enter a report.
 	maxQuoted = 200
 

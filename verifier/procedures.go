@@ -173,6 +173,18 @@ func errTopology(p *segments.Progress) *ReferenceError {
 	return err
 }
 
+// errOverrun refuses what the limits keep from being judged; the reference might
+// accept it.
+func errOverrun(order *segments.Order) *ReferenceError {
+	planned := 0
+	if order.First != nil {
+		planned = len(order.First.Topo)
+	}
+	return refusal(StepTopoMismatch,
+		"too many steps precede their plan or break the numbering for the plan to be compared with them",
+		fmt.Sprintf("step_topo mismatch at index %d", planned))
+}
+
 func errRunSeal(runID, detail string) *ReferenceError {
 	return refusal(RunSealMismatch, detail, "run seal digest mismatch for run_id "+runID)
 }

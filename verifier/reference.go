@@ -159,6 +159,8 @@ func (r *referee) signature(head segments.Digest) *ReferenceError {
 func (r *referee) topology() *ReferenceError {
 	first := r.order.First
 	switch {
+	case r.overrun():
+		return errOverrun(&r.order)
 	case first == nil:
 		return errNoPlan()
 	case first.Broken != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/iotest"
 
@@ -157,5 +158,71 @@ func TestUnreadable(t *testing.T) {
 	}
 	if got := Escape(r.Errors[0].Detail); got != r.Errors[0].Detail {
 		t.Errorf("detail is not safe: %q", r.Errors[0].Detail)
+	}
+}
+
+// strayChain is a bundle of n steps that no plan before them lists, with the
+// rest of the chain behind them.
+func strayChain(n int, rest ...segments.Kind) []byte {
+	b := &segments.Bundle{Envelope: segments.Envelope{Scope: endlessScope}}
+	var chain segments.Builder
+	for range n {
+		b.Segments = append(b.Segments, chain.Append(&segments.StepExecuted{StepID: "a", RequestFingerprints: []string{}}, nil))
+	}
+	for _, k := range rest {
+		b.Segments = append(b.Segments, chain.Append(k, nil))
+	}
+	b.Head = chain.Head
+	return segments.AppendBundle(nil, b)
+}
+
+// Beyond the limit a chain is refused though the reference would accept it:
+// never the other way round.
+func TestStraySteps(t *testing.T) {
+	t.Parallel()
+	plan := segments.Sum(nil)
+	topo := slices.Repeat([]string{"a"}, maxStrays+10)
+	commit := &segments.CompCommitted{PlanCommitIDHex: plan.String(), CompSemanticSHA256: plan, StepTopo: topo}
+	for _, test := range []struct {
+		name string
+		n    int
+		rest []segments.Kind
+		want Failure
+		code []Code
+	}{
+		{"few, then their plan", 100, []segments.Kind{commit}, "", []Code{CodeKindOrder}},
+		{"many, then their plan", maxStrays + 2, []segments.Kind{commit}, StepTopoMismatch, []Code{CodeKindOrder, CodeTopoMismatch}},
+		{"many, no plan", maxStrays + 2, nil, MissingCompCommitted, []Code{CodeCompMissing}},
+	} {
+		text := strayChain(test.n, test.rest...)
+		if r := verifyBytes(text, Options{}); !slices.Equal(Codes(r.Errors), test.code) {
+			t.Errorf("%s: %v, want %v", test.name, Codes(r.Errors), test.code)
+		}
+		r := verifyBytes(text, Options{Mode: Reference})
+		if got := r.Reference.Serve; (got.Err == nil) != (test.want == "") || got.Err != nil && got.Err.Failure != test.want {
+			t.Errorf("%s: %+v, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// A step that leaves the plan after the order went lean still counts.
+func TestStrayStepsAfterLimit(t *testing.T) {
+	t.Parallel()
+	plan := segments.Sum(nil)
+	commit := &segments.CompCommitted{PlanCommitIDHex: plan.String(), CompSemanticSHA256: plan, StepTopo: slices.Repeat([]string{"a"}, maxStrays+10)}
+	b := &segments.Bundle{Envelope: segments.Envelope{Scope: endlessScope}}
+	var chain segments.Builder
+	add := func(k segments.Kind) { b.Segments = append(b.Segments, chain.Append(k, nil)) }
+	add(commit)
+	for range maxStrays + 2 {
+		chain.Next += 2 // each step starts a run of numbers of its own
+		add(&segments.StepExecuted{StepID: "a", RequestFingerprints: []string{}})
+	}
+	add(commit)
+	add(&segments.StepExecuted{StepID: "not planned", RequestFingerprints: []string{}})
+	b.Head = chain.Head
+	r := verifyBytes(segments.AppendBundle(nil, b), Options{Mode: Reference})
+	if r.ExitCode != ExitSemantic || r.Reference.Serve.Err == nil || r.Reference.Serve.Err.Failure != StepTopoMismatch {
+		t.Errorf("exit code %d, %+v", r.ExitCode, r.Reference.Serve)
 	}
 }

@@ -121,6 +121,12 @@ func (j *judge) head() {
 
 func (j *judge) plan() {
 	order := &j.facts.order
+	if j.facts.overrun() {
+		err := errOverrun(order)
+		j.fail(CodeTopoMismatch, "%s", err.Detail)
+		j.note("steps", StatusSkipped, "the steps cannot be compared with the plan")
+		return
+	}
 	if order.First == nil {
 		j.fail(CodeCompMissing, "no plan was committed")
 		for _, name := range []string{"topology", "steps"} {

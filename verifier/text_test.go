@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -107,6 +108,29 @@ func TestDetect(t *testing.T) {
 	}
 	if _, _, err := Detect(iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A trust bundle is said not to have been verified, in both modes.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	tsb := readFile(t, "../testdata/tessera/honest.tsb")
+	for _, mode := range []Mode{Strict, Reference} {
+		r := File(context.Background(), bytes.NewReader(tsb), Options{Mode: mode})
+		if r.Kind != KindTrustBundle || r.Verdict != NotRun || r.ExitCode != ExitNotRun || r.check("decode").Status != StatusFail || r.check("links").Status != StatusSkipped {
+			t.Errorf("%s: %s %s, exit code %d", mode, r.Kind, r.Verdict, r.ExitCode)
+		}
+		coherent(t, "tsb", r)
+	}
+	v := loadVector(t, "p02-full-run-signed")
+	o := v.options(t, Strict)
+	got, want := File(context.Background(), bytes.NewReader(v.bundle), o), verifyBytes(v.bundle, o)
+	if !bytes.Equal(got.AppendJSON(nil), want.AppendJSON(nil)) {
+		t.Error("evidence is judged otherwise")
+	}
+	r := File(context.Background(), iotest.ErrReader(io.ErrClosedPipe), Options{})
+	if r.ExitCode != ExitEnvelope || Codes(r.Errors)[0] != CodeUnreadable {
+		t.Errorf("unreadable: exit code %d, %v", r.ExitCode, Codes(r.Errors))
 	}
 }
 
