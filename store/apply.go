@@ -93,7 +93,8 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	bound := c.state.Scope != nil
 	*effect = c.state.Apply(e, known.known())
 	w.n.arrivals++
-	ent := newEntry(e, effect, known, c.next.no, ep.Number)
+	ent := &w.entry
+	ent.take(e, effect, known, c.next.no, ep.Number)
 	ent.Arrival = w.n.arrivals
 	if bound {
 		ent.scope = nil // equal to the one the chain is bound to, or it were rejected
@@ -101,7 +102,7 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	if err := w.accompany(c, ep, e, ent, effect); err != nil {
 		return inChain(err, e.Key)
 	}
-	if err := w.write(tableJournal, key64(ent.Arrival), ent); err != nil {
+	if err := w.write(tableJournal, w.key(ent.Arrival), ent); err != nil {
 		return err
 	}
 	lists := ent.lists()
@@ -158,7 +159,7 @@ func (w *writer) redelivered(ep *Epoch, e *events.Event, effect *events.Effect) 
 		return false, err
 	}
 	known, err := w.lookup(c, e.ID)
-	if err != nil || known.sum == nil || *known.sum != e.Sum {
+	if err != nil || !known.held || known.sum != e.Sum {
 		return false, inChain(err, e.Key)
 	}
 	*effect = events.Effect{Verdict: events.Duplicate, Head: c.state.Head, AfterEnd: c.state.Outcome != events.Open}

@@ -433,10 +433,10 @@ func (c *checker) id(v *view, no uint64, id string, h *holder) error {
 		return err
 	case e == nil:
 		return missing(tableJournal, key64(h.arrival), "the entry that an event id leads to")
-	case e.chain != no || e.EventID != id || e.holds() != (h.sum != nil) || h.sum != nil && *h.sum != e.Sum:
+	case e.chain != no || e.EventID != id || e.holds() != h.held || h.held && h.sum != e.Sum:
 		return contradicts(tableIDs, key, "the event id leads to another event")
 	}
-	if h.sum != nil && h.arrival <= c.n.arrivals {
+	if h.held && h.arrival <= c.n.arrivals {
 		c.held++
 	}
 	return nil

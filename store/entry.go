@@ -44,15 +44,26 @@ type entry struct {
 
 // holder is what an event id stands for in its chain.
 type holder struct {
-	sum      *segments.Digest // payload digest of the event that holds the id; nil: free
-	rejected bool             // an event with this id was rejected
-	arrival  uint64           // of the holder, or of the last rejected event while the id is free
+	held     bool
+	sum      segments.Digest // payload digest of the event that holds the id
+	rejected bool            // an event with this id was rejected
+	arrival  uint64          // of the holder, or of the last rejected event while the id is free
 }
 
-func (h *holder) known() events.Known { return events.Known{Sum: h.sum, Rejected: h.rejected} }
+func (h *holder) known() events.Known {
+	k := events.Known{Rejected: h.rejected}
+	if h.held {
+		sum := h.sum
+		k.Sum = &sum
+	}
+	return k
+}
 
 func (h *holder) fields(c *codec) {
-	c.optDigest(&h.sum)
+	c.bool(&h.held)
+	if h.held {
+		c.digest(&h.sum)
+	}
 	c.bool(&h.rejected)
 	c.uint(&h.arrival)
 }
@@ -63,14 +74,13 @@ func (e *entry) after() holder {
 	case events.Duplicate:
 		return e.known
 	case events.Rejected:
-		h := holder{sum: e.known.sum, rejected: true, arrival: e.Arrival}
-		if h.sum != nil {
+		h := holder{held: e.known.held, sum: e.known.sum, rejected: true, arrival: e.Arrival}
+		if h.held {
 			h.arrival = e.known.arrival
 		}
 		return h
 	}
-	sum := e.Sum
-	return holder{sum: &sum, rejected: e.known.rejected, arrival: e.Arrival}
+	return holder{held: true, sum: e.Sum, rejected: e.known.rejected, arrival: e.Arrival}
 }
 
 func (o *Origin) fields(c *codec) {
@@ -133,9 +143,9 @@ func (e *entry) sealFields(c *codec) {
 	c.bool(&e.more)
 }
 
-// newEntry is the journal's copy of an event and its effect.
-func newEntry(ev *events.Event, eff *events.Effect, known holder, chain uint64, epoch uint32) *entry {
-	e := &entry{
+// take makes e the journal's copy of an event and its effect.
+func (e *entry) take(ev *events.Event, eff *events.Effect, known holder, chain uint64, epoch uint32) {
+	*e = entry{
 		Origin: Origin{EventID: ev.ID, Verb: ev.Verb, Sum: ev.Sum, ProducerSeq: ev.ProducerSeq,
 			Epoch: epoch, StreamSeq: ev.StreamSeq, BrokerMS: ev.BrokerMS},
 		verdict: eff.Verdict, chain: chain, known: known, scope: ev.Scope, atMS: ev.AtMS,
@@ -143,7 +153,7 @@ func newEntry(ev *events.Event, eff *events.Effect, known holder, chain uint64, 
 	switch eff.Verdict {
 	case events.Duplicate, events.Rejected:
 		e.scope = nil
-		return e
+		return
 	}
 	e.kind, e.stated = ev.Kind, ev.DigestStated
 	if s := eff.Segment; s != nil {
@@ -153,7 +163,6 @@ func newEntry(ev *events.Event, eff *events.Effect, known holder, chain uint64, 
 	e.phase, e.stepID, e.stepIndex, e.reason = ev.Phase, ev.StepID, ev.StepIndex, ev.Reason
 	e.anchors, e.outcome, e.more = ev.Anchors, ev.Outcome, ev.More
 	e.eventCount, e.producerHead, e.producerSignature = ev.EventCount, ev.ProducerHead, ev.ProducerSignature
-	return e
 }
 
 // event is the event to apply again, and what was known of its id.

@@ -239,15 +239,15 @@ func (w *writer) lookup(c *chain, id string) (holder, error) {
 	if h, ok := c.ids[id]; ok {
 		return h, nil
 	}
-	var h holder
 	if c.next.stored.lastArrival == 0 {
-		return h, nil // nothing of this chain is stored outside the journal
+		return holder{}, nil // nothing of this chain is stored outside the journal
 	}
-	key := idKey(w.scratch[:0], c.next.no, id)
-	w.scratch = key
-	payload, err := w.get(tableIDs, key)
+	w.number = idKey(w.number[:0], c.next.no, id)
+	payload, err := w.get(tableIDs, w.number)
 	if payload == nil || err != nil {
-		return h, err
+		return holder{}, err
 	}
-	return h, decode(tableIDs, key, payload, &h)
+	h := new(holder)
+	err = decode(tableIDs, w.number, payload, h)
+	return *h, err
 }

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,4 +22,15 @@ func waitFor(t testing.TB, cond func() bool) {
 			t.Fatal("the condition was not met in time")
 		}
 	}
+}
+
+func nowSeconds() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+
+// writtenBytes is what this process has handed to write calls so far, on Linux.
+func writtenBytes() (n int64) {
+	b, _ := os.ReadFile("/proc/self/io")
+	for line := range strings.Lines(string(b)) {
+		fmt.Sscanf(line, "wchar: %d", &n)
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/chaind/chaind/events"
@@ -16,6 +17,9 @@ type writer struct {
 	n       counters
 	scratch []byte // the value being encoded
 	state   []byte // the chain state being encoded
+	number  []byte // the key being used
+	coding  codec  // with scratch; here so that it needs no memory of its own
+	entry   entry  // the entry being written
 	arena   *arena // holds the values until the transaction ends
 	buckets map[*table]*bbolt.Bucket
 
@@ -88,10 +92,16 @@ func (w *writer) put(t *table, key, payload []byte) error {
 
 // write encodes and stores a record.
 func (w *writer) write(t *table, key []byte, r record) error {
-	c := codec{buf: w.scratch[:0]}
-	r.fields(&c)
-	w.scratch = c.buf
-	return w.put(t, key, c.buf)
+	w.coding = codec{buf: w.scratch[:0]}
+	r.fields(&w.coding)
+	w.scratch = w.coding.buf
+	return w.put(t, key, w.scratch)
+}
+
+// key is key64 in memory that is used again; bbolt copies keys.
+func (w *writer) key(n uint64) []byte {
+	w.number = binary.BigEndian.AppendUint64(w.number[:0], n)
+	return w.number
 }
 
 // get is as view's, but goes through the buckets at hand.
