@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,8 +50,12 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"freeport": freePort,
 			"waithttp": waitHTTP,
+			"waitfile": waitFile,
+			"envfile":  envFile,
 			"signal":   sendSignal,
 			"flip":     flip,
+			"sshkey":   sshKey,
+			"sshagent": sshAgent,
 		},
 	})
 }
@@ -84,28 +92,65 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waithttp URL: waits until the URL answers 200.
+// waithttp URL [STATUS [FILE]]: waits until the URL answers with the status,
+// which is 200 if not given, and keeps the body.
 func waitHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	want, last := http.StatusOK, error(nil)
+	if len(args) > 1 {
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		want = n
+	}
+	var body []byte
+	wait(ts, func(ctx context.Context) bool {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0], nil)
+		ts.Check(err)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			last = err
+			return false
+		}
+		defer res.Body.Close()
+		body, err = io.ReadAll(res.Body)
+		last = fmt.Errorf("last answer: %s", res.Status)
+		return err == nil && res.StatusCode == want
+	}, func() { ts.Fatalf("%s never answered %d: %v", args[0], want, last) })
+	if len(args) > 2 {
+		ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o644))
+	}
+}
+
+// waitfile FILE PATTERN: waits until the file, which a background command
+// writes, holds a match.
+func waitFile(ts *testscript.TestScript, neg bool, args []string) {
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	var text []byte
+	wait(ts, func(context.Context) bool {
+		text, err = os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && pattern.Match(text)
+	}, func() { ts.Fatalf("%s never had a match of %s:\n%s", args[0], args[1], text) })
+}
+
+// wait asks until done says yes, and calls late when that takes too long.
+func wait(ts *testscript.TestScript, done func(context.Context) bool, late func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0], nil)
-		ts.Check(err)
-		res, err := http.DefaultClient.Do(req)
-		if err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
-		}
+	for !done(ctx) {
 		select {
 		case <-ctx.Done():
-			ts.Fatalf("%s never answered 200: %v", args[0], err)
+			late()
 		case <-tick.C:
 		}
 	}
+}
+
+// envfile NAME FILE: puts the first line of the file into the variable.
+func envFile(ts *testscript.TestScript, neg bool, args []string) {
+	line, _, _ := strings.Cut(ts.ReadFile(args[1]), "\n")
+	ts.Setenv(args[0], line)
 }
 
 // signal NAME: sends SIGTERM, SIGHUP, … to every background command.
