@@ -81,7 +81,7 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-// IsUpper says that s is n ASCII capitals at least at its beginning.
+// IsUpper says that s begins with n ASCII capitals.
 func IsUpper(s string, n int) bool {
 	if len(s) < n {
 		return false
