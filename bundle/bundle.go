@@ -20,19 +20,22 @@ type Bundle struct {
 	Signature Value
 
 	Canonical bool  // the text is the canonical one, byte for byte
-	Bytes     int64 // length of the text; of its canonical form for an embedded bundle
+	Bytes     int64 // length of the text; 0 for an embedded bundle
 }
 
 // Read reads a file of at most MaxBytes and parses it. The error is a
 // *FormatError when the content is at fault, and that of r otherwise.
-func Read(r io.Reader) (*Bundle, error) {
+func Read(r io.Reader) (*Bundle, error) { return readUpTo(r, MaxBytes) }
+
+// readUpTo counts what it has read, not what somebody declared.
+func readUpTo(r io.Reader, limit int64) (*Bundle, error) {
 	var text strings.Builder
-	n, err := io.Copy(&text, io.LimitReader(r, MaxBytes+1))
+	n, err := io.Copy(&text, io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read bundle: %w", err)
 	}
-	if n > MaxBytes {
-		return nil, faultf(TooLarge, "", "more than %d bytes", MaxBytes)
+	if n > limit {
+		return nil, faultf(TooLarge, "", "more than %d bytes", limit)
 	}
 	return Parse(text.String())
 }

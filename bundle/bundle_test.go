@@ -416,6 +416,32 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
+// TestNeverWithheld: sections whose content cannot be withheld.
+func TestNeverWithheld(t *testing.T) {
+	for leaf, path := range map[string][]any{
+		"action": {"action"}, "engine": {"engine"}, "closure.kind": {"evidence_closure", "kind"},
+		"upstream:sha256:0ecaeaff0deb308092232f0dfc181b567ce17cec79729445f78c8ad4855deb2c": {"evidence_closure", "upstream", 0},
+	} {
+		text := readFile(t, vectors+"brief.tsb")
+		doc := naive.MustParse(text)
+		marker := map[string]any{"redacted": true}
+		if path[len(path)-1] == 0 {
+			marker["integrity"] = naive.At(doc, append(path, "integrity")...)
+		}
+		naive.Put(doc, marker, path...)
+		b, err := bundle.Parse(naive.File(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check, err := b.CheckIntegrity()
+		if err != nil {
+			t.Errorf("%s: %v", leaf, err)
+		} else if len(check.Withheld) > 0 || leaf != "closure.kind" && !slices.Contains(found(check.Findings), "leaf_mismatch "+leaf) || len(check.Findings) == 0 {
+			t.Errorf("%s: withheld %q, findings %v", leaf, check.Withheld, found(check.Findings))
+		}
+	}
+}
+
 // TestSealedForgery: whoever re-seals gets an intact envelope; that is all
 // integrity can say.
 func TestSealedForgery(t *testing.T) {

@@ -444,6 +444,14 @@ func TestPublishedChain(t *testing.T) {
 	}
 }
 
+// TestReformattedUpstream: the layout of an upstream file does not enter.
+func TestReformattedUpstream(t *testing.T) {
+	e1 := readFile(t, e1File)
+	if chainOf(t, pumps, e1) != chainOf(t, pumps, " "+strings.ReplaceAll(e1, `","`, "\" ,\n\"")) {
+		t.Error("the chain depends on the layout of its upstream")
+	}
+}
+
 // TestManyUpstreams: the work grows with the file.
 func TestManyUpstreams(t *testing.T) {
 	var files []string

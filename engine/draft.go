@@ -1,15 +1,25 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/chaind/chaind/bundle"
 )
 
+// ErrNoEvidence says that there is not one node, so that nothing could ever be
+// re-derived.
+var ErrNoEvidence = errors.New("there is no evidence to seal")
+
 // NewDraft answers a question and prepares the bundle that seals question,
-// evidence and answer. The sequences of the draft read g and kb.
+// evidence and answer. The sequences of the draft read g and kb. It fails with
+// ErrNoEvidence for a graph without nodes, and with whatever the domain's
+// router or grammars fail with.
 func NewDraft(d *Domain, question string, g *Graph, kb []Record) (*bundle.Draft, *Decision, error) {
+	if len(g.Nodes) == 0 {
+		return nil, nil, ErrNoEvidence
+	}
 	decision, err := d.Decide(question, g, kb)
 	if err != nil {
 		return nil, nil, fmt.Errorf("answer question: %w", err)

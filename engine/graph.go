@@ -3,6 +3,7 @@ package engine
 import (
 	"iter"
 	"sync"
+	"unicode/utf8"
 )
 
 // Graph is the evidence of a decision. The order of all its lists means
@@ -17,6 +18,7 @@ type Graph struct {
 	byID     map[string]int32 // position of the node with an id
 	links    func() *links    // built at first use
 	entities func() *Entities
+	derived  sync.Map // of Derived
 }
 
 // NewGraph takes over the lists. Of two nodes with one id the first is found.
@@ -113,6 +115,30 @@ func index(n int, key func(int) string) map[string][]int32 {
 		out[k] = append(list, int32(i))
 	}
 	return out
+}
+
+// Derived returns what derive makes of a graph, and makes it once for each
+// type T: an index that a domain's router and grammars share, say. It must
+// depend on the graph alone and not change afterwards.
+func Derived[T any](g *Graph, derive func(*Graph) *T) *T {
+	type key struct{ *T } // one type for each T
+	once, _ := g.derived.LoadOrStore(key{}, sync.OnceValue(func() *T { return derive(g) }))
+	return once.(func() *T)()
+}
+
+// DisplayName is the name by which answers speak of an entity: of its members'
+// names the one with the most characters, of those the last in order; "" when
+// no member has a name.
+func (g *Graph) DisplayName(entity int) string {
+	best, length := "", 0
+	for _, i := range g.Entities().Members[entity] {
+		name := g.Nodes[i].Name
+		n := utf8.RuneCountInString(name)
+		if n > length || n == length && name > best {
+			best, length = name, n
+		}
+	}
+	return best
 }
 
 // Entities groups nodes that resolutions say are the same.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -531,5 +532,8 @@ func TestRouterFaults(t *testing.T) {
 	}
 	if _, _, err := engine.NewDraft(unsupported, heavy, g, kb); err == nil {
 		t.Error("a claim without support was sealed")
+	}
+	if _, _, err := engine.NewDraft(toy(), heavy, engine.NewGraph(nil, nil, nil, nil), kb); !errors.Is(err, engine.ErrNoEvidence) {
+		t.Errorf("without evidence: %v", err)
 	}
 }
