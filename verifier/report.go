@@ -105,8 +105,6 @@ func (f *findings) add(finding Finding) {
 	}
 }
 
-func (f *findings) has(code Code) bool { return f.counts[code] > 0 }
-
 // sorted gives the list by code, in order of discovery within a code, with the
 // number of findings left out noted on the last one of the code.
 func (f *findings) sorted() []Finding {

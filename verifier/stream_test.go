@@ -179,6 +179,9 @@ func strayChain(n int, rest ...segments.Kind) []byte {
 // Beyond the limit a chain is refused though the reference would accept it:
 // never the other way round.
 func TestStraySteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds chains of 65,536 steps")
+	}
 	t.Parallel()
 	plan := segments.Sum(nil)
 	topo := slices.Repeat([]string{"a"}, maxStrays+10)
@@ -207,6 +210,9 @@ func TestStraySteps(t *testing.T) {
 
 // A step that leaves the plan after the order went lean still counts.
 func TestStrayStepsAfterLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a chain of 65,536 steps")
+	}
 	t.Parallel()
 	plan := segments.Sum(nil)
 	commit := &segments.CompCommitted{PlanCommitIDHex: plan.String(), CompSemanticSHA256: plan, StepTopo: slices.Repeat([]string{"a"}, maxStrays+10)}
