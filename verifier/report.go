@@ -8,9 +8,10 @@ import (
 	"github.com/chaind/chaind/segments"
 )
 
-// Report is all that a verification found. Texts taken from the file are raw
-// in Scope, Plan, RunSeal.RunID, Finding.StepID and Signature.PublicKey, and
-// already passed through [Escape] in every Detail and in Summary.
+// Report is all that a verification found. Texts taken from elsewhere are raw in
+// Scope, Plan, RunSeal.RunID, Finding.StepID, Finding.Path, Signature.PublicKey
+// and Signature.Comment: pass them through [Escape] before printing them. Every
+// Detail and the Summary have been.
 type Report struct {
 	Kind Kind
 	Mode Mode
