@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chaind/chaind/events"
@@ -171,10 +173,47 @@ func (in *Intake) Run(ctx context.Context) error {
 // fatalError ends Run.
 type fatalError struct{ error }
 
+// session reads from the watermark until something is wrong, and returns what.
+// A connection that was lost and is back ends it wherever it is: what was asked
+// for over the old one may never be answered.
 func (in *Intake) session(ctx context.Context) error {
-	s, err := in.open(ctx)
-	if err != nil {
-		return err
+	live, fail := context.WithCancelCause(ctx)
+	var follower sync.WaitGroup
+	defer follower.Wait()
+	defer fail(nil)
+	follower.Go(func() { in.follow(live, fail) })
+	s, err := in.open(live)
+	if err == nil {
+		s.fail = fail
+		err = s.run(ctx, live)
 	}
-	return s.run(ctx)
+	if cause := context.Cause(live); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// follow fails the session when the connection was lost and is back, or is closed for good.
+func (in *Intake) follow(ctx context.Context, fail context.CancelCauseFunc) {
+	conn := in.cfg.JS.Conn()
+	status := conn.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED)
+	defer conn.RemoveStatusListener(status)
+	for lost := !conn.IsConnected(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-status:
+			switch {
+			case now == nats.CLOSED:
+				fail(nats.ErrConnectionClosed)
+				return
+			case now == nats.CONNECTED && lost:
+				fail(errReconnected)
+				return
+			case now == nats.RECONNECTING:
+				lost = true
+				in.stats.connected.Store(false)
+			}
+		}
+	}
 }

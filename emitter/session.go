@@ -92,23 +92,19 @@ func (s *session) recreate(ctx context.Context) error {
 	return nil
 }
 
-// run reads until ctx ends or the session fails, and returns why. It waits for
-// everything that it started.
-func (s *session) run(ctx context.Context) error {
-	live, fail := context.WithCancelCause(ctx)
-	s.fail = fail
-	defer fail(nil)
+// run reads until live ends, and waits for everything that it started.
+func (s *session) run(ctx, live context.Context) error {
 	defer context.AfterFunc(live, s.hand.close)()
 	var watcher sync.WaitGroup
 	watcher.Go(func() { s.watch(live) })
 	defer watcher.Wait()
-	defer fail(nil) // before the watcher is waited for
+	defer s.fail(nil) // before the watcher is waited for
 
 	cfg := &s.in.cfg
 	reading, err := startPull(cfg.JS, s.id.Name, cfg.Durable, 2*cfg.BatchEvents,
 		max(cfg.BatchBytes, cfg.Streams.MaxEventBytes+2*streamHeadroom),
 		func(m *nats.Msg, meta *nats.MsgMetadata) { s.receive(live, m, meta) },
-		func(err error) { fail(fmt.Errorf("read consumer %s: %w", cfg.Durable, err)) })
+		func(err error) { s.fail(fmt.Errorf("read consumer %s: %w", cfg.Durable, err)) })
 	if err != nil {
 		return fmt.Errorf("read consumer %s: %w", cfg.Durable, err)
 	}
@@ -119,7 +115,7 @@ func (s *session) run(ctx context.Context) error {
 	if conn := cfg.JS.Conn(); conn.IsConnected() {
 		_ = conn.FlushTimeout(time.Second) // the last acknowledgement; a lost one costs nothing
 	}
-	return context.Cause(live)
+	return nil
 }
 
 // receive takes one delivery. It blocks while a full batch waits for the
@@ -195,30 +191,16 @@ func unixMS(t time.Time) uint64 {
 	return uint64(max(0, min(t.UnixMilli(), math.MaxInt64)))
 }
 
-// watch looks at the stream from time to time and after every reconnect: a
-// purge, a loss or a new stream shows nowhere else while nothing is published.
+// watch looks at the stream from time to time: a purge, a loss or a new stream
+// shows nowhere else while nothing is published.
 func (s *session) watch(ctx context.Context) {
-	conn := s.in.cfg.JS.Conn()
-	status := conn.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED)
-	defer conn.RemoveStatusListener(status)
 	ticker := time.NewTicker(s.in.cfg.CheckInterval)
 	defer ticker.Stop()
 	idle := uint64(math.MaxUint64) // last sequence accepted at a look that found nothing in hand
-	for lost := false; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-status:
-			if now == nats.CONNECTED && lost {
-				s.fail(errReconnected)
-				return
-			}
-			if now == nats.CLOSED {
-				s.fail(nats.ErrConnectionClosed)
-				return
-			}
-			lost = lost || now == nats.RECONNECTING
-			s.in.stats.connected.Store(now == nats.CONNECTED)
 		case <-ticker.C:
 			idle = s.inspect(ctx, idle)
 		}

@@ -115,6 +115,7 @@ func TestVectorsThroughTroubleIntoTheStore(t *testing.T) {
 	})
 	r.drain(s)
 	r.start()
+	eventually(t, "the first session", func() bool { return r.intake.Stats().Sessions > 0 })
 	for i, l := range lines {
 		m := &nats.Msg{Subject: l.Subject, Data: []byte(l.Payload), Header: nats.Header{}}
 		for name, value := range l.Headers {
