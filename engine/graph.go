@@ -121,8 +121,7 @@ func index(n int, key func(int) string) map[string][]int32 {
 // type T: an index that a domain's router and grammars share, say. It must
 // depend on the graph alone and not change afterwards.
 func Derived[T any](g *Graph, derive func(*Graph) *T) *T {
-	type key struct{ *T } // one type for each T
-	once, _ := g.derived.LoadOrStore(key{}, sync.OnceValue(func() *T { return derive(g) }))
+	once, _ := g.derived.LoadOrStore((*T)(nil), sync.OnceValue(func() *T { return derive(g) }))
 	return once.(func() *T)()
 }
 
