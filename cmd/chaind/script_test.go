@@ -47,15 +47,16 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"freeport": freePort,
-			"waithttp": waitHTTP,
-			"waitfile": waitFile,
-			"envfile":  envFile,
-			"signal":   sendSignal,
-			"flip":     flip,
-			"sshkey":   sshKey,
-			"sshagent": sshAgent,
+			"exits":      exits,
+			"freeport":   freePort,
+			"waithttp":   waitHTTP,
+			"waitfile":   waitFile,
+			"envfile":    envFile,
+			"signal":     sendSignal,
+			"flip":       flip,
+			"eventually": eventually,
+			"sshkey":     sshKey,
+			"sshagent":   sshAgent,
 		},
 	})
 }
@@ -174,4 +175,29 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%q occurs %d times in %s", args[1], n, args[0])
 	}
 	ts.Check(os.WriteFile(path, []byte(changed), 0o644))
+}
+
+// eventually PATTERN command…: runs the command again and again until its
+// standard output matches, for what happens behind the daemon's answers.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually pattern command...")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			ts.Fatalf("%v never printed %q", args[1:], args[0])
+		}
+	}
 }

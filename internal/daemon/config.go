@@ -143,14 +143,34 @@ func (h *HTTPConfig) validate() error {
 	if h.Listen == httpOff || h.Cert != "" || h.Insecure {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(h.Listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(h.Listen); err != nil {
 		return fmt.Errorf("http-listen is not host:port: %w", err)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+	if h.loopback() {
 		return nil
 	}
 	return fmt.Errorf("http-listen %s is reachable from other machines: give http-cert and http-key, or say insecure-http", h.Listen)
+}
+
+// loopback tells whether only this machine reaches the address.
+func (h *HTTPConfig) loopback() bool {
+	host, _, err := net.SplitHostPort(h.Listen)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// hosts are the names that a request may ask for. On loopback only the
+// loopback's own: a page from elsewhere whose name was made to point here must
+// not read evidence through somebody's browser. Elsewhere any name: a proxy in
+// front decides.
+func (h *HTTPConfig) hosts() []string {
+	if h.loopback() {
+		return []string{}
+	}
+	return nil
 }
 
 func (k *KeyConfig) validate() error {

@@ -255,6 +255,7 @@ func (d *Daemon) openHTTP(context.Context) error {
 		Trust:    func() *keys.TrustList { return d.keys.trust.Load() },
 		Ready:    d.causes,
 		Metrics:  d.metrics,
+		Hosts:    d.cfg.HTTP.hosts(),
 		Logger:   d.log,
 		Now:      d.cfg.Now,
 	})
