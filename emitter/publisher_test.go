@@ -394,3 +394,48 @@ func TestRepeatedAttemptWhoseAnswerGotLost(t *testing.T) {
 		}
 	})
 }
+
+func TestRejectedSealLeavesTheChainOpen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	p := r.begin(r.publisherConfig("c"))
+	must(t)(p.Intent(deadline(t), Intent{EventID: "one", Text: "x"}))
+	must(t)(p.Seal(deadline(t), Seal{EventID: "one"}))
+	if _, err := p.Wait(deadline(t)); !errors.Is(err, ErrRejected) {
+		t.Fatalf("Wait: %v", err)
+	}
+	must(t)(p.Seal(deadline(t), Seal{Outcome: events.Failed}))
+	c, err := p.Wait(deadline(t))
+	if err != nil || c.Event.Verdict != events.Finished {
+		t.Fatalf("Wait: %+v, %v", c, err)
+	}
+}
+
+func TestUnseenRejectionShowsInTheHead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.NoReceipts = true
+	r.start()
+	p := r.begin(r.publisherConfig("c"))
+	must(t)(p.Intent(deadline(t), Intent{EventID: "one", Text: "x"}))
+	must(t)(p.Intent(deadline(t), Intent{EventID: "one", Text: "y"}))
+	r.applied(2)
+	r.stop()
+	r.cfg.NoReceipts = false
+	r.start()
+	must(t)(p.Attempt(deadline(t), Attempt{StepID: "s"}))
+	var differs *HeadError
+	if _, err := p.Wait(deadline(t)); !errors.As(err, &differs) || differs.Want == differs.Got {
+		t.Fatalf("Wait: %v", err)
+	}
+	again, err := Resume(deadline(t), r.publisherConfig("c")) // what the error is for
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = again.Close() }()
+	must(t)(again.Seal(deadline(t), Seal{}))
+	if _, err := again.Wait(deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+}
