@@ -144,7 +144,6 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 		return nil, fmt.Errorf("begin chain: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	cfg.SharedChain = cfg.SharedChain || !comparesLast(cfg.Conn.ConnectedServerVersion())
 	p := &Publisher{
 		cfg: cfg, key: cfg.Key(), js: js,
 		turn: make(chan struct{}, 1), leaving: make(chan struct{}), news: make(chan struct{}),
@@ -159,6 +158,7 @@ func Begin(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 		_ = p.sub.Unsubscribe()
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
+	p.cfg.SharedChain = cfg.SharedChain || !comparesLast(cfg.Conn.ConnectedServerVersion())
 	return p, nil
 }
 

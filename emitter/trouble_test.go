@@ -1,15 +1,19 @@
 package emitter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -294,4 +298,60 @@ func TestFatalErrorOfTheAppenderEndsRun(t *testing.T) {
 	if err := in.Run(deadline(t)); !errors.Is(err, errInjected) {
 		t.Errorf("Run: %v", err)
 	}
+}
+
+// A pull request ends early when it has brought its bytes; then more are asked for.
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	body := bytes.Repeat([]byte(" "), 300<<10)
+	for n := 1; n <= 40; n++ {
+		m := stepEvent("c", n)
+		m.Data = append(m.Data, body...) // white space behind the event is none of our business
+		r.publish(m)
+	}
+	r.start()
+	r.applied(40)
+	r.stop()
+	r.inOrder("c", upTo(40)...)
+	for _, n := range r.store.batches {
+		if n*len(body) > DefaultBatchBytes+len(body) {
+			t.Errorf("a batch of %d events", n)
+		}
+	}
+}
+
+func TestDeniedPublishIsLogged(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"evidence.>"}}}}}
+	})
+	lines := make(chan string, 16)
+	opts, err := ConnConfig{Logger: slog.New(slog.NewTextHandler(lineWriter(lines), nil))}.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(b.srv.ClientURL(), append(opts, nats.UserInfo("u", "p"))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.Publish("evidence.secret", []byte("payload")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case line := <-lines:
+		if !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "evidence.secret") || strings.Contains(line, "payload") {
+			t.Errorf("logged %s", line)
+		}
+	case <-deadline(t).Done():
+		t.Fatal("nothing is logged")
+	}
+}
+
+type lineWriter chan string
+
+func (w lineWriter) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
 }
