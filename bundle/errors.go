@@ -1,6 +1,11 @@
 package bundle
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
 
 // Code names what is wrong with a text or an envelope. Codes are stable.
 type Code string
@@ -70,10 +75,37 @@ func (e *FormatError) Error() string {
 type Finding struct {
 	Code   Code
 	Where  string // leaf name, member path, or "root"
-	Detail string // one sentence without the final period; quotes text of the file
+	Detail string // one sentence without the final period; text of the file in it is quoted, see Quote
 }
 
 func (f Finding) String() string { return f.Detail }
+
+// Quote makes text of a file fit for a message: in double quotes, with
+// everything that does not print as an escape, and cut when it is long.
+func Quote(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	cut := most
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:cut], len(s))
+}
+
+// QuoteList quotes the first texts of a list and counts the rest.
+func QuoteList(list []string) string {
+	const most = 16
+	var out []string
+	for _, s := range list[:min(most, len(list))] {
+		out = append(out, Quote(s))
+	}
+	if len(list) > most {
+		out = append(out, fmt.Sprintf("%d more", len(list)-most))
+	}
+	return strings.Join(out, ", ")
+}
 
 func faultf(code Code, where, format string, args ...any) *FormatError {
 	return &FormatError{Code: code, Where: where, Detail: fmt.Sprintf(format, args...)}

@@ -93,7 +93,7 @@ func (b *Bundle) readManifest() (*manifest, error) {
 }
 
 func notADigest(name string) Finding {
-	return Finding{NotADigest, name, fmt.Sprintf("the stored leaf %q is not a digest", name)}
+	return Finding{NotADigest, name, "the stored leaf " + Quote(name) + " is not a digest"}
 }
 
 func findLeaf(sorted []leaf, name string) (string, bool) {
@@ -125,7 +125,7 @@ func (b *Bundle) unexpectedMembers() []Finding {
 	} {
 		if extra := extraMembers(set.v, set.allowed); len(extra) > 0 && !set.v.Withheld() {
 			out = append(out, Finding{UnexpectedMember, set.where,
-				fmt.Sprintf("%s has members that nothing seals: %s", whereName(set.where), quoteList(extra))})
+				fmt.Sprintf("%s has members that nothing seals: %s", whereName(set.where), QuoteList(extra))})
 		}
 	}
 	return out
@@ -149,14 +149,6 @@ func extraMembers(v Value, allowed []string) []string {
 	return extra
 }
 
-func quoteList(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(quoted, ", ")
-}
-
 // compareLeaves merges two sorted manifests. Findings come by group, and by
 // name inside a group.
 func compareLeaves(computed, stored []leaf) []Finding {
@@ -165,16 +157,16 @@ func compareLeaves(computed, stored []leaf) []Finding {
 		switch order := mergeOrder(computed, stored); {
 		case order < 0:
 			name := computed[0].name
-			missing = append(missing, Finding{MissingLeaf, name, fmt.Sprintf("the manifest has no leaf %q", name)})
+			missing = append(missing, Finding{MissingLeaf, name, "the manifest has no leaf " + Quote(name)})
 			computed = computed[1:]
 		case order > 0:
 			name := stored[0].name
-			unexpected = append(unexpected, Finding{UnexpectedLeaf, name, fmt.Sprintf("the leaf %q belongs to nothing in the file", name)})
+			unexpected = append(unexpected, Finding{UnexpectedLeaf, name, "the leaf " + Quote(name) + " belongs to nothing in the file"})
 			stored = stored[1:]
 		default:
 			name := computed[0].name
 			if computed[0].digest != stored[0].digest {
-				different = append(different, Finding{LeafMismatch, name, fmt.Sprintf("the leaf %q does not match its content", name)})
+				different = append(different, Finding{LeafMismatch, name, "the leaf " + Quote(name) + " does not match its content"})
 			}
 			computed, stored = computed[1:], stored[1:]
 		}

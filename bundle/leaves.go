@@ -103,7 +103,7 @@ func (lb *leafBuilder) graph(graph Value) {
 		}
 	}
 	if name, ok := repeatedName(lb.leaves[first:]); ok {
-		lb.fail(faultf(DuplicateNode, "nodes", "two nodes have the id %q", strings.TrimPrefix(name, "node:")))
+		lb.fail(faultf(DuplicateNode, "nodes", "two nodes have the id %s", Quote(strings.TrimPrefix(name, "node:"))))
 	}
 }
 
@@ -141,7 +141,7 @@ func (lb *leafBuilder) upstreams(list Value) {
 		lb.add("upstream:"+root.Text(), up.digest(lb.hash))
 	}
 	if name, ok := repeatedName(lb.leaves[first:]); ok {
-		lb.fail(faultf(DuplicateUpstream, "evidence_closure.upstream", "the bundle %s is embedded twice", strings.TrimPrefix(name, "upstream:")))
+		lb.fail(faultf(DuplicateUpstream, "evidence_closure.upstream", "the bundle %s is embedded twice", Quote(strings.TrimPrefix(name, "upstream:"))))
 	}
 }
 

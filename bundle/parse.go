@@ -261,7 +261,7 @@ func (p *parser) unique(i uint32) error {
 	slices.Sort(names)
 	for n := 1; n < len(names); n++ {
 		if names[n] == names[n-1] {
-			return p.fault(DuplicateMember, "the object that ends here has two members %q", names[n])
+			return p.fault(DuplicateMember, "the object that ends here has two members %s", Quote(names[n]))
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func readSignature(v Value) (public ed25519.PublicKey, signature []byte, err err
 		return nil, nil, err
 	}
 	if extra := extraMembers(v, []string{"algorithm", "public_key", "signature"}); len(extra) > 0 {
-		return nil, nil, faultf(BadSignature, "signature", "members that do not belong there: %s", quoteList(extra))
+		return nil, nil, faultf(BadSignature, "signature", "members that do not belong there: %s", QuoteList(extra))
 	}
 	return public, signature, nil
 }

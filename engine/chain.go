@@ -92,7 +92,7 @@ func (e *execution) checkChain() {
 	}
 	for i := range records {
 		if code, detail := citationFault(&records[i], usable); code != "" {
-			e.result.structural(code, "node:"+records[i].ID, "the chain record %q %s", records[i].ID, detail)
+			e.result.structural(code, "node:"+records[i].ID, "the chain record %s %s", bundle.Quote(records[i].ID), detail)
 		}
 	}
 	e.checkCorpus(usable)
@@ -141,8 +141,8 @@ func judgeUpstream(i int, item bundle.Value, known Registry) Upstream {
 
 // shortRoot is a root for people: its first 19 characters.
 func shortRoot(root string) string {
-	if len(root) <= 20 {
-		return root
+	if !bundle.IsDigest(root) {
+		return bundle.Quote(root)
 	}
 	return root[:19] + "…"
 }
@@ -161,7 +161,7 @@ func citationFault(r *Record, usable map[string]*Judgement) (Code, string) {
 	}
 	i, ok := decimalIndex(index, len(j.Recorded.Claims))
 	if !ok {
-		return CitesNoClaim, fmt.Sprintf("cites claim %q of %s, which does not exist", index, shortRoot(root))
+		return CitesNoClaim, fmt.Sprintf("cites claim %s of %s, which does not exist", bundle.Quote(index), shortRoot(root))
 	}
 	switch {
 	case r.Text != j.Recorded.Claims[i].Text:

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"slices"
+
+	"github.com/chaind/chaind/bundle"
 )
 
 // checkClaims judges every recorded claim by its recorded support. When one
@@ -25,7 +27,7 @@ func (e *execution) checkClaim(i int, c *RecordedClaim) (ClaimCheck, error) {
 	if e.closure.Partial {
 		if id, altered := e.alteredSupport(c); altered {
 			out.Evaluated = true
-			out.Cause = claimFinding(SupportAltered, i, "claim %d quotes the record %q differently from the packaged evidence", i, id)
+			out.Cause = claimFinding(SupportAltered, i, "claim %d quotes the record %s differently from the packaged evidence", i, bundle.Quote(id))
 			return out, nil
 		}
 	}

@@ -41,6 +41,12 @@ const ReferenceVersion = "0.0.0"
 // than once, with different versions or grammars.
 type Registry []*Domain
 
+// Find returns the domain that a bundle was sealed by, or the reason why its
+// content is not evaluable here.
+func (r Registry) Find(b *bundle.Bundle) (*Domain, *Finding) {
+	return r.find(b.Engine.Get("domain").Text(), b.Engine.Get("tessera_version").Text(), sealedShapes(b))
+}
+
 // find returns the domain with a name, version and list of shapes, or the
 // reason why there is none.
 func (r Registry) find(name, version string, shapes []string) (*Domain, *Finding) {
@@ -63,11 +69,11 @@ func (r Registry) find(name, version string, shapes []string) (*Domain, *Finding
 	}
 	switch {
 	case len(versions) == 0:
-		return nil, notEvaluable(UnknownDomain, "the domain %q is unknown here; known: %s", name, strings.Join(known, ", "))
+		return nil, notEvaluable(UnknownDomain, "the domain %s is unknown here; known: %s", bundle.Quote(name), strings.Join(known, ", "))
 	case len(sameVersion) == 0:
-		return nil, notEvaluable(OtherVersion, "sealed under engine version %q of domain %q; installed: %s", version, name, strings.Join(versions, ", "))
+		return nil, notEvaluable(OtherVersion, "sealed under engine version %s of domain %s; installed: %s", bundle.Quote(version), bundle.Quote(name), strings.Join(versions, ", "))
 	}
-	return nil, notEvaluable(OtherShapes, "sealed with the claim shapes %q; installed under the same version: %q", shapes, sameVersion[0].Shapes())
+	return nil, notEvaluable(OtherShapes, "sealed with the claim shapes [%s]; installed under the same version: [%s]", bundle.QuoteList(shapes), bundle.QuoteList(sameVersion[0].Shapes()))
 }
 
 func appendNew(list []string, s string) []string {

@@ -69,7 +69,7 @@ func invariants(d *Decision, domain string) []Finding {
 		{d.Refused && d.Refusal == "", InvalidMode, "the result is a refusal without a reason"},
 		{d.Grounded && len(d.Claims) == 0, InvalidMode, "the result is grounded and has no claims"},
 		{d.Grounded && d.HasRefusal, InvalidMode, "the result is grounded and has a refusal"},
-		{d.Domain != domain, OtherDomain, fmt.Sprintf("the result is of domain %q, the bundle was sealed for %q", d.Domain, domain)},
+		{d.Domain != domain, OtherDomain, "the result is of domain " + bundle.Quote(d.Domain) + ", the bundle was sealed for " + bundle.Quote(domain)},
 	} {
 		if rule.broken {
 			out = append(out, Finding{Code: rule.code, Where: "result", Detail: rule.detail})
@@ -86,7 +86,7 @@ func (r *Result) classify(b *bundle.Bundle, known Registry) *Domain {
 			r.Installed = appendNew(r.Installed, d.Version)
 		}
 	}
-	domain, reason := known.find(r.Domain, r.Version, sealedShapes(b))
+	domain, reason := known.Find(b)
 	if reason != nil {
 		r.Taxonomy, r.Reason = NotEvaluable, reason
 		return nil
@@ -158,7 +158,7 @@ func (e *execution) all() {
 
 func (e *execution) failed(err error) {
 	e.result.Answer, e.result.AnswerCause = AnswerDiffers, nil
-	e.result.structural(ReexecutionFailed, "evidence_closure", "the packaged evidence cannot be evaluated: %v", err)
+	e.result.structural(ReexecutionFailed, "evidence_closure", "the packaged evidence cannot be evaluated: %s", bundle.Quote(err.Error()))
 }
 
 func (e *execution) checkKind() {
@@ -189,8 +189,8 @@ func (e *execution) checkReferences() bool {
 	r := &references{e: e, seen: map[string]bool{}}
 	g := e.closure.Graph
 	for i := range g.Edges {
-		r.need(g.Edges[i].Src, func() string { return fmt.Sprintf("an edge %q starts at", g.Edges[i].Relation) })
-		r.need(g.Edges[i].Dst, func() string { return fmt.Sprintf("an edge %q ends at", g.Edges[i].Relation) })
+		r.need(g.Edges[i].Src, func() string { return "an edge " + bundle.Quote(g.Edges[i].Relation) + " starts at" })
+		r.need(g.Edges[i].Dst, func() string { return "an edge " + bundle.Quote(g.Edges[i].Relation) + " ends at" })
 	}
 	for i := range g.Resolutions {
 		r.need(g.Resolutions[i].NodeA, func() string { return "a resolution names" })
@@ -217,7 +217,7 @@ func (r *references) need(id string, who func() string) {
 	if r.e.closure.Graph.Node(id) != nil || r.e.closure.Withheld[id] {
 		return
 	}
-	detail := fmt.Sprintf("%s %q, which is absent from the packaged evidence", who(), id)
+	detail := who() + " " + bundle.Quote(id) + ", which is absent from the packaged evidence"
 	if r.seen[detail] {
 		return
 	}

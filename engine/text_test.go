@@ -11,8 +11,8 @@ import (
 	"github.com/chaind/chaind/engine"
 )
 
-// domainVectors are the tables of testdata/domain-vectors.json that concern
-// this package.
+// domainVectors are the tables of testdata/tessera/domains-vectors.json that
+// concern this package.
 type domainVectors struct {
 	Normalize [][2]string
 	Tokenize  []json.RawMessage
@@ -20,7 +20,7 @@ type domainVectors struct {
 
 func TestTextVectors(t *testing.T) {
 	var v domainVectors
-	if err := json.Unmarshal([]byte(readFile(t, "testdata/domain-vectors.json")), &v); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, "../testdata/tessera/domains-vectors.json")), &v); err != nil {
 		t.Fatal(err)
 	}
 	if len(v.Normalize) == 0 || len(v.Tokenize) == 0 {
