@@ -196,7 +196,7 @@ func (p *Publisher) Close() error {
 	if err := p.sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
 		return fmt.Errorf("close publisher: %w", err)
 	}
-	if p.line != nil {
+	if p.line != nil && p.line.streamSeq == 0 {
 		return fmt.Errorf("close publisher: event %s: %w", p.line.id, ErrUnsent)
 	}
 	return nil

@@ -116,7 +116,7 @@ func (p *Publisher) deliver(ctx context.Context) error {
 		if err == nil {
 			return p.stored(ack)
 		}
-		again, err := p.sort(ctx, err)
+		again, err := p.judge(ctx, err)
 		if !again {
 			return err
 		}
@@ -177,9 +177,9 @@ func (p *Publisher) drop() {
 	}
 }
 
-// sort decides what a failed attempt means: try again or not, and what to say.
+// judge decides what a failed attempt means: try again or not, and what to say.
 // An event that is certainly not stored and never will be leaves the line.
-func (p *Publisher) sort(ctx context.Context, err error) (again bool, _ error) {
+func (p *Publisher) judge(ctx context.Context, err error) (again bool, _ error) {
 	var api *jetstream.APIError
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):

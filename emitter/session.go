@@ -67,9 +67,13 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 	in.stats.applied.Store(applied)
 	s.next = applied + 1
 	s.received.Store(applied)
-	return s, s.recreate(ctx)
+	if err := s.recreate(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
+// recreate replaces the consumer by one that starts with the next sequence.
 func (s *session) recreate(ctx context.Context) error {
 	cfg := &s.in.cfg
 	err := s.stream.DeleteConsumer(ctx, cfg.Durable)
@@ -122,6 +126,9 @@ func (s *session) run(ctx, live context.Context) error {
 // Appender, and so stops the pulling.
 func (s *session) receive(ctx context.Context, m *nats.Msg, meta *nats.MsgMetadata) {
 	seq := meta.Sequence.Stream
+	if meta.Stream != s.id.Name {
+		return // not from our consumer
+	}
 	if seq < s.next {
 		if meta.NumDelivered > 1 {
 			s.in.stats.redelivered.Add(1)
@@ -210,6 +217,7 @@ func (s *session) watch(ctx context.Context) {
 // inspect looks at the stream once. idle is what the last look returned: a
 // message that is still not delivered then is one that will not be.
 func (s *session) inspect(ctx context.Context, idle uint64) uint64 {
+	received := s.received.Load() // before the look, so that it cannot be ahead of it
 	info, err := s.stream.Info(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -219,7 +227,6 @@ func (s *session) inspect(ctx context.Context, idle uint64) uint64 {
 		s.in.stats.failed(fmt.Errorf("look at stream: %w", err))
 		return idle
 	}
-	received := s.received.Load()
 	if identity(info) != s.id || info.State.LastSeq < received {
 		s.fail(errChanged)
 		return idle

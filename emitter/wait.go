@@ -19,7 +19,8 @@ type Confirmation struct {
 // Wait returns when the event sent last is durable at the daemon, and with it
 // every event before: as a segment, an attempt, the end, or a duplicate. When
 // an event since the last call was rejected (or came late) it returns the
-// [RejectedError] of the first such event; calling again goes on. A
+// [RejectedError] of the first such event; calling again goes on, and in the
+// end returns the last event's answer whatever it is: see its verdict. A
 // [HeadError] says that the daemon's chain is not ours. Receipts may be lost,
 // so an event without one is sent again from time to time. It returns a
 // [TimeoutError] when ctx ends first.
