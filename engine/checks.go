@@ -61,7 +61,7 @@ func claimFinding(code Code, i int, format string, args ...any) *Finding {
 func (e *execution) alteredSupport(c *RecordedClaim) (string, bool) {
 	for _, r := range c.Support {
 		n := e.closure.Graph.Node(r.ID)
-		if n != nil && string(n.Record.Append(nil)) != string(r.Append(nil)) {
+		if n != nil && !n.Record.equal(r) {
 			return r.ID, true
 		}
 	}
@@ -118,7 +118,7 @@ func (e *execution) tied(answer *Answer) (bool, error) {
 			return false, nil
 		}
 		i := slices.IndexFunc(byID[claims[rank].Support[0].ID], func(p int) bool {
-			return !used[p] && answer.Ranking.tied(p, answer.Ranking.Hits[rank])
+			return !used[p] && answer.Ranking.tied(p, answer.Ranking.Hits[rank]) && e.closure.KB[p].equal(claims[rank].Support[0])
 		})
 		if i < 0 {
 			return false, nil

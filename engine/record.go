@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/chaind/chaind/bundle"
@@ -44,6 +45,13 @@ func (l *Locator) Part(label string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// equal compares texts first by length, so that many short records cost nothing
+// beside a long one.
+func (r *Record) equal(o *Record) bool {
+	return r.ID == o.ID && r.Source == o.Source && r.IngestedAt == o.IngestedAt && r.Text == o.Text &&
+		r.Locator.Kind == o.Locator.Kind && slices.Equal(r.Locator.Parts, o.Locator.Parts)
 }
 
 // Node is a record with its place in the graph.
