@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,36 +148,88 @@ func acts(rt *rapid.T, t *testing.T, p *Publisher) {
 	ok(p.Seal(ctx, Seal{Outcome: outcome, Reason: text.Draw(rt, "reason")}))
 }
 
+// gate stalls the store while it is shut.
+type gate struct {
+	mu      sync.Mutex
+	opened  chan struct{} // closed by open; nil: not shut
+	entered chan struct{} // closed when an Append waits
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.opened, g.entered = make(chan struct{}), make(chan struct{})
+}
+
+func (g *gate) pass(*events.Batch) error {
+	g.mu.Lock()
+	opened, entered := g.opened, g.entered
+	g.entered = nil
+	g.mu.Unlock()
+	if entered != nil {
+		close(entered)
+	}
+	if opened != nil {
+		<-opened
+	}
+	return nil
+}
+
 func TestWaitReturnsOnlyAfterTheCommit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	entered, release := make(chan struct{}, 8), make(chan struct{})
-	var durable atomic.Bool
-	r.store.before = func(*events.Batch) error { entered <- struct{}{}; <-release; return nil }
-	r.store.after = func(*events.Batch) error { durable.Store(true); return nil }
-	r.start()
-	p := r.begin(r.publisherConfig("c"))
-	must(t)(p.Intent(deadline(t), Intent{Text: "x"}))
-	<-entered // the event is with the store, which is stalled
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	var timeout *TimeoutError
-	if _, err := p.Wait(ctx); !errors.As(err, &timeout) && !errors.Is(err, context.Canceled) {
-		t.Fatalf("Wait while the store is stalled: %v", err)
-	}
-	answered := make(chan bool, 1)
-	go func() {
-		_, err := p.Wait(deadline(t))
-		answered <- err == nil && durable.Load()
-	}()
-	select {
-	case <-answered:
-		t.Fatal("Wait returned while the store is stalled")
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(release)
-	if !<-answered {
-		t.Fatal("Wait failed, or returned before the commit")
+	// Each publishes what Wait waits for, behind an event "one" that is durable.
+	for name, last := range map[string]func(*rig, *Publisher) *Publisher{
+		"new event": func(r *rig, p *Publisher) *Publisher {
+			must(t)(p.Attempt(deadline(t), Attempt{StepID: "s"}))
+			return p
+		},
+		"rejection": func(r *rig, p *Publisher) *Publisher {
+			must(t)(p.Intent(deadline(t), Intent{EventID: "one", Text: "something else"}))
+			return p
+		},
+		"duplicate": func(r *rig, p *Publisher) *Publisher {
+			again, err := Resume(deadline(t), r.publisherConfig("c")) // its Wait sends "one" again
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = again.Close() })
+			return again
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, g := newRig(t), &gate{}
+			r.store.before = g.pass
+			r.start()
+			p := r.begin(r.publisherConfig("c"))
+			must(t)(p.Intent(deadline(t), Intent{EventID: "one", Text: "x"}))
+			if _, err := p.Wait(deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+			g.shut()
+			opened, entered := g.opened, g.entered
+			p = last(r, p)
+			released := atomic.Bool{}
+			answered := make(chan bool, 1)
+			go func() {
+				_, err := p.Wait(deadline(t))
+				answered <- released.Load() && (err == nil || errors.Is(err, ErrRejected))
+			}()
+			<-entered                                   // the event is with the store, which is stalled
+			if err := r.js.Conn().Flush(); err != nil { // whatever was sent before is here
+				t.Fatal(err)
+			}
+			select {
+			case <-answered:
+				t.Fatal("Wait returned while the store is stalled")
+			default:
+			}
+			released.Store(true)
+			close(opened)
+			if !<-answered {
+				t.Fatal("Wait returned before the commit, or with an error")
+			}
+		})
 	}
 }
 
