@@ -3,6 +3,7 @@ package sealer
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -89,6 +90,43 @@ func TestLongChain(t *testing.T) {
 	if _, _, err := segments.Read(bufio.NewReader(r), walk.Step); err != nil || walk.Count != count || *walk.Head != *b.Head {
 		t.Errorf("%d segments, %v", walk.Count, err)
 	}
+}
+
+// TestChangedBetweenPasses: a bundle too large to be kept is generated again for
+// the writing; other bytes than those that were checked are not written.
+func TestChangedBetweenPasses(t *testing.T) {
+	t.Parallel()
+	const count = 40_000
+	l := &longStore{fakeStore: newFake(), count: count, heads: []*segments.Digest{nil}}
+	var b segments.Builder
+	for b.Next < count {
+		b.Append(longKind(b.Next), nil)
+	}
+	c := &fakeChain{}
+	l.add("long", c, *b.Head)
+	c.fixed.State.Segments, c.fixed.State.Order.Misplaced = count, true
+	m := sidecar.NewMemory()
+	_, err := sealOne(t, New(Config{Store: &fickleStore{longStore: l}, Sidecars: openSidecars(t, m)}), &l.jobs[0])
+	if !errors.Is(err, ErrContradiction) || len(dump(t, m)) != 0 {
+		t.Errorf("%v, %d blobs", err, len(dump(t, m)))
+	}
+}
+
+// fickleStore gives a time to the last segment when it is asked a second time.
+type fickleStore struct {
+	*longStore
+	passes int
+}
+
+func (f *fickleStore) Segments(key events.Key, from uint64, limit int) ([]store.SegmentRecord, error) {
+	page, err := f.longStore.Segments(key, from, limit)
+	if n := len(page); n > 0 && page[n-1].Segment.Seq == f.count-1 {
+		if f.passes++; f.passes > 1 {
+			at := uint64(1)
+			page[n-1].Segment.EmittedAtMS = &at
+		}
+	}
+	return page, err
 }
 
 // watchHeap notes by how much the heap has grown at most, until stop is called.

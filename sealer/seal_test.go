@@ -210,6 +210,23 @@ func TestEmitChecks(t *testing.T) {
 	}
 }
 
+// TestNumbers: a chain whose links are right and whose numbers are not is
+// refused, which the reference would not do.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := kindsOf("cab")
+	b := segments.Builder{Next: 1}
+	for i := range c.segments {
+		c.segments[i] = b.Append(c.segments[i].Kind, nil)
+	}
+	f.add("a", c, *b.Head)
+	_, err := sealOne(t, New(Config{Store: f, Sidecars: openSidecars(t, sidecar.NewMemory())}), &f.jobs[0])
+	if !errors.Is(err, ErrContradiction) {
+		t.Errorf("numbers from 1: %v", err)
+	}
+}
+
 // TestClasses: the class is the state's conformity.
 func TestClasses(t *testing.T) {
 	t.Parallel()

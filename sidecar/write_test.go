@@ -316,12 +316,15 @@ func TestLostPointer(t *testing.T) {
 	t.Parallel()
 	b := NewMemory()
 	s := openSidecars(t, b)
-	early, _ := testEvidence(testPlace, "early", false, runID(1))
-	early.Sealed = Position{1, 5}
-	late, _ := testEvidence(testPlace, "late", false, runID(1))
-	late.Sealed = Position{2, 1}
-	write(t, s, late)
-	write(t, s, early)
+	var early, late Evidence
+	for i := range 8 {
+		late, _ = testEvidence(testPlace, fmt.Sprint(i), false, runID(1))
+		late.Sealed = Position{1, uint64(i)}
+		write(t, s, late)
+		if i == 0 {
+			early = late
+		}
+	}
 	if err := b.Remove(t.Context(), testPlace.pointer(runID(1))); err != nil {
 		t.Fatal(err)
 	}
