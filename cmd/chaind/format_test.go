@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // example is a sh block that a text block follows: lines to type and what they
@@ -77,5 +84,35 @@ func TestEveryCommandLineCaseIsPut(t *testing.T) {
 	put := regexp.MustCompile(`(?m)^# Case \d+`).FindAllString(script, -1)
 	if cases == 0 || len(put) != cases {
 		t.Errorf("%d cases, %d in the script", cases, len(put))
+	}
+}
+
+// TestKeysExamples takes the trust list and the command of docs/keys.md as they
+// stand.
+func TestKeysExamples(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "trust.yaml")
+	if err := os.WriteFile(list, []byte(blocks(t, "docs/keys.md", "Trust lists", "yaml")[0]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for vector, state := range map[string]string{"p02-full-run-signed": "TRUSTED", "n13-key-not-trusted": "RETIRED"} {
+		verify := exec.Command("chaind", "verify", "--trust-file", list, filepath.Join(root, "testdata/plasm", vector, "bundle.json"))
+		if out, err := verify.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("signature "+state+" ")) {
+			t.Errorf("%s: %v\n%s", vector, err, out)
+		}
+	}
+
+	public := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+	named, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-euc", blocks(t, "docs/keys.md", "Signing keys", "sh")[0])
+	shell.Dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(shell.Dir, "id_ed25519.pub"), ssh.MarshalAuthorizedKey(named), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := shell.Output(); err != nil || string(out) != hex.EncodeToString(public) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
