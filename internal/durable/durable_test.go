@@ -123,6 +123,22 @@ func TestExistingDirectories(t *testing.T) {
 	}
 }
 
+// TestUnsyncedDirectoryIsMadeAgain: a directory whose entry could not be synced
+// does not stay to be synced by a second fsync.
+func TestUnsyncedDirectoryIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := open(t, root)
+	failAt(d, 3, true) // mkdir a, fsync ., mkdir a/b, fsync a
+	if err := d.Write("a/b/f", Bytes([]byte("x"))); !errors.Is(err, errInjected) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "a/b")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a/b is still there: %v", err)
+	}
+	mustWrite(t, d, "a/b/f", "x")
+}
+
 var errInjected = errors.New("injected fault")
 
 // failAt makes the n-th system call (from 0) of d fail, with or without having
