@@ -1,4 +1,81 @@
 // Package store keeps evidence chains in one bbolt file: every accepted event
-// once, in its chain, in stream order, together with everything that was
-// rejected, late, repeated or lost.
+// once, in its chain, in stream order, together with all that was rejected,
+// late, repeated or lost. It is what the stream adds up to, and can be rebuilt
+// from the stream.
+//
+// # Promises
+//
+// When [Store.Append] returns nil, the effects of the batch and the watermark of
+// its stream are in one durable transaction; the caller may acknowledge. When it
+// returns an error, the caller gives the same batch again, in this process or in
+// the next one: an event is recognised by (chain, event id, payload digest), a
+// rejected one by its place in the stream and its digest, never by a sequence
+// number alone. Whatever is redelivered, repeated or replayed, an event is in its
+// chain at most once, and nothing depends on where batches begin and end.
+//
+// Queries copy what they return and hold no transaction afterwards. Every value
+// is checked against its own digest when it is read, since bbolt checks only its
+// meta pages; a value that does not fit is a [CorruptError].
+//
+// # Files
+//
+// The directory holds chaind.db and store.id, and during creation and growth a
+// file whose name begins with "creating-". store.id is one line, "chaind store
+// {32 hex digits} has had {decimal} bytes": the identity and the least size of the
+// database, so that a truncated or foreign one shows before it is mapped. A
+// backup is chaind.db alone.
+//
+// # Layout, schema version 1
+//
+// Each table is a bucket at the root. A value is its payload followed by the
+// first 8 bytes of SHA-256 over: the table's tag (1 byte), the length of the key
+// (4 bytes, big-endian), the key, the payload. Numbers in keys are big-endian, 8
+// bytes where nothing else is said. In payloads unsigned integers are uvarints,
+// digests 32 bytes, strings carry their length, optional members a byte 0 or 1;
+// the order of the members is that of the fields methods.
+//
+//	table         tag  key                              payload
+//	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
+//	journal       j    arrival number                   entry: what happened to which chain
+//	preimages     p    arrival number                   texts that came with the entry, as kept
+//	rejections    r    rejection ID                     the rejected message, class, digests
+//	rejected_at   a    epoch (4), stream sequence       rejection ID (8)
+//	chains        c    chain number                     key, standing, encoded events.State
+//	chain_names   n    tenant 0 prompt 0 session 0 chain  chain number (8)
+//	event_ids     i    chain number, event id           digest, rejected before, arrival number
+//	chain_lists   l    chain number, list (1), ordinal  arrival numbers from that ordinal on
+//	runs          u    run id, 0, chain number          segment with its first seal
+//	fixed         f    chain number                     the chain as of its end
+//	seal_jobs     b    job ID                           chain number, attempts, last error
+//	seal_results  s    chain number                     what the sealer wrote
+//	epochs        e    epoch                            stream, base, applied
+//	lost          x    lost range ID                    stream, epoch, range, reason
+//
+// An arrival number counts the entries of the journal from 1; it is the order in
+// which events had their effect, over all chains. The journal has one entry for
+// each event that concerns a chain: segments, attempts, seals, late events,
+// duplicates and rejections. Redeliveries of what is durable leave no entry.
+//
+// # Now and then
+//
+// The journal is written with every event and in order, which bbolt does at the
+// price of little more than the bytes themselves. What lies all over the file
+// (chains, event_ids, chain_lists) is written now and then, for many entries of a
+// chain at once: when it ends, when it has 256 entries that are in the journal
+// only, or when its oldest such entry is 65,536 arrivals back. counters.tail names
+// the oldest entry that counts. Opening the store reads the journal from there,
+// and a state comes into memory, always, as the stored state with the entries
+// since applied again by the same [events.State] that applied them first, which
+// must come to the same result.
+//
+// So a crash leaves either the transaction or nothing of it, and memory is
+// never ahead of the file: it is changed after the commit, and thrown away when a
+// commit fails. Where the outcome of a commit cannot be known (a failed fsync) the
+// store refuses to write until it is opened again ([ErrBroken]).
+//
+// # Compatibility
+//
+// A reader refuses a higher schema version. A new table, or a new member at the
+// end of a payload, is a new version; a later program will read the older ones and
+// upgrade a copy.
 package store

@@ -14,7 +14,7 @@ func (p *preimages) fields(c *codec) {
 
 // kept is what the configuration keeps of an event's preimages; nil: nothing.
 func (s *Store) kept(p *events.Preimage) *preimages {
-	k := &preimages{events.Preimage{Comp: p.Comp, Artifact: p.Artifact}}
+	k := events.Preimage{Comp: p.Comp, Artifact: p.Artifact}
 	if s.cfg.KeepIntent {
 		k.Text = p.Text
 	}
@@ -24,7 +24,7 @@ func (s *Store) kept(p *events.Preimage) *preimages {
 	if k.Text == nil && k.Comp == nil && k.Parsed == nil && k.Artifact == nil {
 		return nil
 	}
-	return k
+	return &preimages{k}
 }
 
 // Preimages returns the chain's kept preimages from ordinal from on, like

@@ -93,14 +93,21 @@ func (s *Store) lead() {
 	if errors.As(err, &failed) && len(group) > 1 {
 		// One of them cannot be done; nobody else shall suffer.
 		for i := range group {
-			group[i].done <- opCause(s.transact(group[i : i+1]))
+			answer(group[i:i+1], s.transact(group[i:i+1]))
 		}
 		return
 	}
+	answer(group, err)
+}
+
+// answer tells a group that its transaction failed; after one that went well
+// transact has done so.
+func answer(group []*request, err error) {
+	if err == nil {
+		return
+	}
 	for _, r := range group {
-		if err != nil {
-			r.done <- opCause(err)
-		}
+		r.done <- opCause(err)
 	}
 }
 
