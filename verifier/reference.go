@@ -144,11 +144,14 @@ func (r *referee) signature(head segments.Digest) *ReferenceError {
 		return nil
 	}
 	e := examine(sig, &r.env.Scope, &head)
-	if r.trust != nil {
-		entry, listed := r.trust.Lookup(e.claim.Key)
-		if !e.named || !listed || entry.Status == keys.Revoked {
-			return errSignature("the key that signed is not among the trusted ones")
-		}
+	switch entry, listed := r.trust.Lookup(e.claim.Key); {
+	case r.trust == nil || listed && e.named && entry.Status != keys.Revoked:
+	case e.fault != "":
+		return errSignature("the key that the signature names is not among the trusted ones")
+	case listed:
+		return errSignature(revokedBy(e.claim.Key.ID()))
+	default:
+		return errSignature(untrustedBy(e.claim.Key.ID()))
 	}
 	if e.fault != "" {
 		return errSignature(e.fault)

@@ -67,3 +67,14 @@ func (e examined) describe(sig *segments.Signature, trust *keys.TrustList) Signa
 	}
 	return s
 }
+
+// untrustedBy and revokedBy tell who signed, of a signature that holds: it is
+// the caller's list that decides, and what may be done about it.
+func untrustedBy(id string) string {
+	return "validly signed by key " + id + ", which is not in the list of trusted keys; " +
+		"if that key was replaced by another, list it as retired"
+}
+
+func revokedBy(id string) string {
+	return "signed by key " + id + ", which the list revokes"
+}

@@ -268,10 +268,9 @@ func (j *judge) trust(e examined) {
 			j.fail(CodeUntrustedKey, "the key that the signature names is not in the list of trusted keys")
 		}
 	case keys.StateUntrusted:
-		j.fail(CodeUntrustedKey, "validly signed by key %s, which is not in the list of trusted keys; "+
-			"if that key was replaced by another, list it as retired", id)
+		j.fail(CodeUntrustedKey, "%s", untrustedBy(id))
 	case keys.StateRevoked:
-		j.fail(CodeRevokedKey, "signed by key %s, which the list revokes", id)
+		j.fail(CodeRevokedKey, "%s", revokedBy(id))
 	case keys.StateRetired:
 		j.warn(CodeRetiredKey, "signed by key %s, which the list holds as retired: fine for old evidence only", id)
 	default:

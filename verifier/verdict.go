@@ -3,6 +3,8 @@ package verifier
 import (
 	"fmt"
 	"slices"
+
+	"github.com/chaind/chaind/keys"
 )
 
 // Verdict is the word that sums a report up.
@@ -34,9 +36,7 @@ func (r *Report) conclude() {
 
 func (r *Report) word() Verdict {
 	codes := Codes(r.Errors)
-	onlyTrust := !slices.ContainsFunc(codes, func(c Code) bool {
-		return c != CodeUntrustedKey && c != CodeRevokedKey && c != CodeSignatureNeeded
-	})
+	onlyTrust := !slices.ContainsFunc(codes, func(c Code) bool { return !r.concernsTrust(c) })
 	switch {
 	case r.ExitCode == ExitPass:
 		return Pass
@@ -52,6 +52,18 @@ func (r *Report) word() Verdict {
 		return Fail
 	}
 	return Broken
+}
+
+// concernsTrust reports whether an error says who signed and not what is wrong
+// with the file. The reference has one name for both.
+func (r *Report) concernsTrust(c Code) bool {
+	switch c {
+	case CodeUntrustedKey, CodeRevokedKey, CodeSignatureNeeded:
+		return true
+	case CodeSignatureInvalid:
+		return r.Signature.State == keys.StateUntrusted || r.Signature.State == keys.StateRevoked
+	}
+	return false
 }
 
 func (r *Report) sentence() string {
