@@ -23,6 +23,11 @@ type Domain struct {
 	// the decision yields, and returns what differs. Nil: the domain has no
 	// actions, and any is a finding.
 	CheckAction func(action bundle.Value, d *Decision, g *Graph) ([]Finding, error)
+
+	// DraftAction returns the canonical action section for a kind of action that
+	// follows from a decision. It fails with ErrNoAction or ErrActionWithheld. Nil:
+	// the domain has no actions.
+	DraftAction func(kind string, d *Decision) ([]byte, error)
 }
 
 // Shapes lists the ids of the grammars: engine.claim_shapes.

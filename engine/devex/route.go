@@ -36,7 +36,9 @@ const (
 // Version, or engine.ReferenceVersion for the bundles of the reference. The
 // rules are the same.
 func New(name, version string) *engine.Domain {
-	return &engine.Domain{Name: name, Version: version, Route: route}
+	d := &engine.Domain{Name: name, Version: version, Route: route}
+	Actions(name).Install(d)
+	return d
 }
 
 func route(question string, g *engine.Graph, kb []engine.Record) (*engine.Answer, error) {
