@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,5 +84,36 @@ func TestLongQuestion(t *testing.T) {
 	}
 	if _, err := engine.Lookup(question, kb, 5, engine.Route{}); !errors.Is(err, engine.ErrQuestionTooLong) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestRetrievalVectors: testdata/retrieval.json, bit for bit.
+func TestRetrievalVectors(t *testing.T) {
+	var cases []struct {
+		Question string
+		Texts    []string
+		Scores   []float64
+		Hits     []int
+	}
+	if err := json.Unmarshal([]byte(readFile(t, "testdata/retrieval.json")), &cases); err != nil || len(cases) != 150 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	scored := 0
+	for i, c := range cases {
+		r, err := engine.Retrieve(c.Question, kbOf(c.Texts...), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Scores == nil {
+			r.Scores = make([]float64, len(c.Texts))
+		} else {
+			scored++
+		}
+		if !slices.Equal(r.Scores, c.Scores) || len(r.Hits)+len(c.Hits) > 0 && !slices.Equal(r.Hits, c.Hits) {
+			t.Errorf("case %d, %q: scores %v, hits %v, want %v, %v", i, c.Question, r.Scores, r.Hits, c.Scores, c.Hits)
+		}
+	}
+	if scored < 100 {
+		t.Errorf("only %d cases have scores", scored)
 	}
 }
