@@ -69,48 +69,54 @@ func (b *books) judgeCompare(m []string, c *engine.Claim) (engine.Opinion, error
 }
 
 // side recomputes the total of one side: name, currency, amount and count as
-// stated. Nil: it is not as stated.
+// stated. Nil: it is not as stated. When nodes are absent that could make it so,
+// that is an error instead.
 func (b *books) side(m []string, c *engine.Claim) (*decimal.Decimal, error) {
-	orders, err := b.ordersOf(engine.Normalize(m[0]), c)
-	if err != nil {
-		return nil, err
+	orders, unsure := b.ordersOf(engine.Normalize(m[0]), c)
+	total, err := b.asStated(m[1], m[2], m[3], orders)
+	if err == nil && total == nil && unsure {
+		return nil, errAbsent
 	}
-	if same, err := counted(m[3], len(orders)); err != nil || !same {
+	return total, err
+}
+
+// asStated is the total of orders if currency, amount and count are right.
+func (b *books) asStated(currency, amount, count string, orders []int32) (*decimal.Decimal, error) {
+	if same, err := counted(count, len(orders)); err != nil || !same {
 		return nil, err
 	}
 	for _, i := range orders {
-		if b.orders[i].currency != m[1] {
+		if b.orders[i].currency != currency {
 			return nil, nil
 		}
 	}
 	total, err := b.sum(orders)
-	if err != nil || !stated(m[2], total) {
+	if err != nil || !stated(amount, total) {
 		return nil, err
 	}
 	return &total, nil
 }
 
 // ordersOf are the positions of the cited records that were sold to an entity
-// of a name, as often as they are cited.
-func (b *books) ordersOf(name string, c *engine.Claim) ([]int32, error) {
-	var out []int32
+// of a name, as often as they are cited. Unsure says that absent nodes may hide
+// that more were.
+func (b *books) ordersOf(name string, c *engine.Claim) (orders []int32, unsure bool) {
 	for _, r := range c.Support {
 		i, ok := b.graph.Position(r.ID)
 		if !ok || b.orders[i].customer == noCustomer {
 			continue
 		}
-		if b.orders[i].customer == absentCustomer {
-			return nil, errAbsent
-		}
-		called, err := b.called(int(b.orders[i].customer), name)
-		if err != nil {
-			return nil, err
-		}
-		if called {
-			out = append(out, int32(i))
+		customer := b.orders[i].customer
+		switch {
+		case customer == absentCustomer:
+			unsure = true
+		case b.called(customer, name):
+			orders = append(orders, int32(i))
+		default:
+			unsure = unsure || b.entities[customer].torn
 		}
 	}
-	return out, nil
+	return orders, unsure
 }
 
 // judgeSuperlative ranks everyone anew: the count, the highest total and who
@@ -132,8 +138,8 @@ func (b *books) judgeSuperlative(m []string, c *engine.Claim) (engine.Opinion, e
 	if !stated(amount, winner.total) {
 		return engine.Unsupported, nil
 	}
-	if called, err := b.called(winner.entity, name); err != nil || !called {
-		return engine.Unsupported, err
+	if !b.called(int32(winner.entity), name) {
+		return engine.Unsupported, nil
 	}
 	return b.judgeCited(currency, amount, c)
 }
