@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,7 @@ func (d *Daemon) openIntake(ctx context.Context) error {
 		Limits:      limits,
 		BatchEvents: d.cfg.Intake.BatchEvents,
 		BatchTime:   d.cfg.Intake.BatchWait,
+		Fatal:       func(err error) bool { return errors.Is(err, store.ErrBroken) },
 		Logger:      d.log.With("part", "intake"),
 	})
 	return err
