@@ -52,8 +52,11 @@ func (l *longStore) Preimages(events.Key, uint64, int) ([]store.PreimageRecord, 
 // times as large as what is allowed. (A million segments pass too, in 8 s.)
 func TestLongChain(t *testing.T) {
 	count := uint64(250_000)
-	if testing.Short() || raceEnabled {
-		count = 100_000
+	if testing.Short() {
+		count = 150_000
+	}
+	if raceEnabled {
+		count = 40_000
 	}
 	l := &longStore{fakeStore: newFake(), count: count, heads: []*segments.Digest{nil}}
 	var b segments.Builder
@@ -96,7 +99,7 @@ func TestLongChain(t *testing.T) {
 // the writing; other bytes than those that were checked are not written.
 func TestChangedBetweenPasses(t *testing.T) {
 	t.Parallel()
-	const count = 40_000
+	const count = 16_000 // some 5 MB
 	l := &longStore{fakeStore: newFake(), count: count, heads: []*segments.Digest{nil}}
 	var b segments.Builder
 	for b.Next < count {
