@@ -6,6 +6,7 @@ import (
 	"github.com/chaind/chaind/engine"
 	"github.com/chaind/chaind/engine/business"
 	"github.com/chaind/chaind/engine/devex"
+	"github.com/chaind/chaind/engine/run"
 )
 
 // All returns every domain, with every engine version that is known of it.
@@ -13,6 +14,7 @@ func All() engine.Registry {
 	return engine.Registry{
 		engine.Chain(engine.ChainVersion),
 		engine.Chain(engine.ReferenceVersion),
+		run.Domain(),
 		business.New(business.Version),
 		business.New(engine.ReferenceVersion),
 		devex.New(devex.Name, devex.Version),

@@ -1,0 +1,220 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+)
+
+// complete holds what the producer declared against what is packaged, and
+// tells what the daemon recorded as lost.
+func (m *model) complete() *claim {
+	coverage, why := m.coverage()
+	c := newClaim("Intake: ", "%s", coverage)
+	c.holds = coverage == Complete
+	switch {
+	case coverage == NotRecorded:
+		c.say(", no daemon recorded how the events came in.")
+		return c
+	case coverage == Unspecified && m.facts.Outcome == Open:
+		c.say(", the run has not ended.")
+	case coverage == Unspecified:
+		c.say(", the producer declared neither a count, nor numbers, nor a head up to the end.")
+	default:
+		c.say(".")
+	}
+	for _, reason := range why {
+		c.say(" %s", reason)
+	}
+	m.tellEvents(c)
+	m.tellDaemon(c)
+	c.cite(kindIntake)
+	return c
+}
+
+// coverage judges the intake, as the daemon does and with the lost ranges, and
+// says why it is not complete.
+func (m *model) coverage() (Coverage, []string) {
+	if m.intake == nil {
+		return NotRecorded, nil
+	}
+	numbers := m.numbers()
+	var why []string
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	if gap := len(numbers) > 1 || len(numbers) == 1 && numbers[0].from != 0; gap {
+		add("The producer's numbers have a hole: %s.", rangesShort(numbers))
+	}
+	if d := m.facts.Declared; d != nil {
+		if here := m.seen(&d.At); here != d.Count {
+			add("The producer declared %s, and there are %d.", plural(d.Count, "event"), here)
+		}
+	}
+	if p := m.facts.Producer; p != nil && !m.producerHeadAgrees() {
+		add("The producer stated another head.")
+	}
+	for _, l := range m.intake.Lost {
+		if len(why) > maxListed {
+			add("The daemon recorded more losses.")
+			break
+		}
+		add("The daemon recorded stream sequences %d to %d of epoch %d as lost: %s.", l.From, l.To, l.Epoch, quote(l.Why))
+	}
+	if m.intake.rest != nil && m.intake.rest.overflow {
+		add("There are too many rejections to count their events.")
+	}
+	if contradiction := m.contradiction(); contradiction != "" {
+		add("The record contradicts itself: %s.", contradiction)
+	}
+	switch {
+	case m.facts.Outcome == Open:
+		return Unspecified, why
+	case len(why) > 0:
+		return Incomplete, why
+	case len(numbers) > 0 || m.facts.Declared != nil || m.stated():
+		return Complete, nil
+	}
+	return Unspecified, nil
+}
+
+// stated says that the producer's head speaks of the whole chain.
+func (m *model) stated() bool {
+	return m.facts.Producer != nil && m.facts.Producer.Segments == uint64(len(m.segments)) && m.producerHeadAgrees()
+}
+
+func (m *model) producerHeadAgrees() bool {
+	p := m.facts.Producer
+	return p.Segments > 0 && p.Segments <= uint64(len(m.segments)) &&
+		m.segments[p.Segments-1].Kind != nil && m.segments[p.Segments-1].Digest() == p.Head
+}
+
+// seen counts the distinct readable event ids, accepted or rejected, up to a
+// position; nil: all.
+func (m *model) seen(until *Position) uint64 {
+	ids := map[string]bool{}
+	note := func(e *Event) {
+		if e.ID != "" && (until == nil || e.Position.compare(*until) <= 0) {
+			ids[e.ID] = true
+		}
+	}
+	for e := range m.accepted() {
+		note(e)
+	}
+	for i := range m.rejected {
+		note(&m.rejected[i].Event)
+	}
+	n := uint64(len(ids))
+	if m.intake.rest != nil {
+		n += m.intake.rest.ids
+	}
+	return n
+}
+
+// numbers are the producer's numbers of all events with a readable id.
+func (m *model) numbers() []numberRange {
+	var out []numberRange
+	note := func(e *Event) {
+		if e.ID != "" && e.ProducerSeq != nil {
+			out = append(out, numberRange{*e.ProducerSeq, *e.ProducerSeq})
+		}
+	}
+	for e := range m.accepted() {
+		note(e)
+	}
+	for i := range m.rejected {
+		note(&m.rejected[i].Event)
+	}
+	if m.intake.rest != nil {
+		out = append(out, m.intake.rest.numbers...)
+	}
+	return join(out)
+}
+
+// rangesShort tells the first ranges.
+func rangesShort(ranges []numberRange) string {
+	var l list
+	for _, r := range ranges {
+		l.add(func() string { return fmt.Sprintf("%d to %d", r.from, r.to) })
+	}
+	return l.String()
+}
+
+// contradiction finds what no intake can have recorded: an accepted id twice,
+// events out of stream order or outside of what was taken in.
+func (m *model) contradiction() string {
+	seen := map[string]bool{}
+	for e := range m.accepted() {
+		if e.ID == "" || seen[e.ID] {
+			return "an event is there twice, or without an id"
+		}
+		seen[e.ID] = true
+	}
+	lists := [][]Position{nil, nil, nil}
+	for i := range m.segments {
+		if m.segments[i].Event == nil {
+			return "a segment came with no event"
+		}
+		lists[0] = append(lists[0], m.segments[i].Event.Position)
+	}
+	for i := range m.attempts {
+		lists[1] = append(lists[1], m.attempts[i].Position)
+	}
+	for i := range m.rejected {
+		lists[2] = append(lists[2], m.rejected[i].Position)
+	}
+	var all []Position
+	for _, l := range lists {
+		if !ascending(l) {
+			return "events are not in stream order"
+		}
+		all = append(all, l...)
+	}
+	if m.bareEnd() {
+		all = append(all, m.facts.End.Position)
+	}
+	slices.SortFunc(all, Position.compare)
+	switch n := len(all); {
+	case !ascending(all):
+		return "two events have one stream sequence"
+	case n > 0 && (all[0].compare(m.intake.First) < 0 || all[n-1].compare(m.intake.Last) > 0):
+		return "events lie outside of the stream sequences that were taken in"
+	case m.facts.Declared != nil && m.facts.Declared.At.compare(m.intake.Last) > 0:
+		return "the count was declared after the end"
+	}
+	return ""
+}
+
+func ascending(l []Position) bool {
+	for i := 1; i < len(l); i++ {
+		if l[i-1].compare(l[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tellEvents says what is packaged and what was declared.
+func (m *model) tellEvents(c *claim) {
+	c.say(" %s: %s, %s", plural(m.seen(nil), "distinct event"), plural(len(m.segments), "segment"), plural(len(m.attempts), "attempt"))
+	if m.bareEnd() {
+		c.say(", the end without a segment")
+	}
+	c.say(", %s.", plural(m.intake.rejected, "rejection"))
+	if d := m.facts.Declared; d != nil {
+		c.say(" The producer declared %d.", d.Count)
+	}
+	if numbers := m.numbers(); len(numbers) == 1 {
+		c.say(" The producer's numbers are %d to %d.", numbers[0].from, numbers[0].to)
+	}
+	if rest := m.intake.rest; rest != nil {
+		c.say(" Of the rejections %d are not packaged, only their digest %s.", rest.count, rest.digest)
+	}
+}
+
+// tellDaemon says what rests on the daemon's word.
+func (m *model) tellDaemon(c *claim) {
+	i := m.intake
+	c.say(" The daemon recorded %s and %s, on stream %s from sequence %d to %d of epoch %d.",
+		plural(len(i.Lost), "lost range"), plural(i.Duplicates, "duplicate"), quote(i.Stream), i.First.StreamSeq, i.Last.StreamSeq, i.Last.Epoch)
+	if len(i.Weak) > 0 {
+		c.say(" It recorded stream settings that weaken evidence: %s.", quoted(i.Weak))
+	}
+}
