@@ -21,6 +21,7 @@ var rooms = map[string][]string{
 	"events":           {"segments", "keys", jsontext},
 	"bundle":           {jsontext},
 	"engine":           {"bundle", jsontext},
+	"engine/run":       {"bundle", "engine/...", "segments", "keys", jsontext},
 	"keys":             {},
 	"keys/openssh":     {"keys", "golang.org/x/crypto/ssh/..."},
 	"verifier":         {"segments", "bundle", "engine/...", "keys", jsontext},
