@@ -43,7 +43,6 @@ const (
 	CodeUnreadable   Code = "unreadable"             // reading the file failed
 	CodeInterrupted  Code = "interrupted"            // the context ended
 	CodeBadOptions   Code = "bad_options"            // see Options.Validate
-	CodeUnsupported  Code = "unsupported_kind"       // the file is a trust bundle, see File
 )
 
 // Warnings of strict mode, from section 16, and one of ours. Warnings never
@@ -81,7 +80,6 @@ var exits = map[Code]int{
 	CodeExpectedPlan:    ExitSemantic,
 	CodeStepsMissing:    ExitSemantic,
 	CodeInterrupted:     ExitNotRun,
-	CodeUnsupported:     ExitNotRun,
 	CodeBadOptions:      ExitUsage,
 }
 

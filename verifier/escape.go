@@ -49,6 +49,15 @@ func quoted(text string) string {
 	return `"` + Escape(clip(text)) + `"`
 }
 
+// sentence is a sentence that quotes text from the file, escaped and of bounded
+// length.
+func sentence(text string) string {
+	if len(text) > maxSentence {
+		text = strings.ToValidUTF8(text[:maxSentence], "") + "…"
+	}
+	return Escape(text)
+}
+
 // clip cuts a text from the file to the length that enters a report.
 func clip(text string) string {
 	if len(text) <= maxQuoted {

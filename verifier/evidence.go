@@ -25,6 +25,11 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 	if err != nil {
 		return j.close(j.unread(ctx, err, deviations))
 	}
+	if name := o.forBundles(); name != "" {
+		j.refuse()
+		j.fail(CodeBadOptions, "%s is for trust bundles; this is an evidence bundle", name)
+		return j.close("the options do not fit the file")
+	}
 	j.env = env
 	j.describe()
 	if o.Mode == Reference {

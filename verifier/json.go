@@ -48,6 +48,8 @@ func (r *Report) AppendJSON(dst []byte) []byte {
 	dst = appendList(dst, r.Warnings, appendFinding)
 	dst = append(dst, `,"reference":`...)
 	dst = appendOutcomes(dst, r.Reference)
+	dst = append(dst, `,"bundle":`...)
+	dst = appendContent(dst, r.Content)
 	return append(dst, '}')
 }
 
@@ -180,6 +182,9 @@ func appendFinding(dst []byte, f *Finding) []byte {
 	if f.More > 0 {
 		dst = append(dst, `,"more":`...)
 		dst = strconv.AppendUint(dst, f.More, 10)
+	}
+	if f.Where != "" {
+		dst = appendMember(dst, "where", f.Where)
 	}
 	return append(dst, '}')
 }

@@ -16,6 +16,9 @@ const (
 	// maxQuoted is how many bytes of a text from the file enter a report.
 	maxQuoted = 200
 
+	// maxSentence is how many bytes a sentence with such texts may have.
+	maxSentence = 1000
+
 	// progressEvery is the number of segments between two progress calls.
 	progressEvery = 4096
 

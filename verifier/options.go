@@ -2,8 +2,10 @@ package verifier
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/chaind/chaind/engine"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 )
@@ -21,6 +23,7 @@ var (
 	ErrArtifactWithoutRun = errors.New("a run snapshot needs the run id that it is for")
 	ErrSignaturePolicy    = errors.New("a signature cannot be both required and optional")
 	ErrUnknownMode        = errors.New("mode is neither strict nor reference")
+	ErrUnknownOutcome     = errors.New("an outcome is open, succeeded, failed, cancelled or abandoned")
 )
 
 // Options say how to judge. The zero value is strict mode, unpinned, with
@@ -50,6 +53,17 @@ type Options struct {
 	// ExpectPlan is the plan commit id that the first and the last commit must
 	// have, 64 lower-case hexadecimal digits; "": any.
 	ExpectPlan string
+	// ExpectOutcome is how the run of a trust bundle must have ended: open,
+	// succeeded, failed, cancelled or abandoned; "": any. An evidence bundle has
+	// no outcome, so that it is refused as bad_options.
+	ExpectOutcome string
+	// IntegrityOnly leaves the content of a trust bundle alone. The report says
+	// that nothing checked it, and the exit code is 3 at best.
+	IntegrityOnly bool
+	// Domains are those that the content of a trust bundle can be executed in;
+	// nil: all that this program has.
+	Domains engine.Registry
+
 	// Location is where the bundle was stored; nil: unknown. Strict mode.
 	Location *Location
 
@@ -72,8 +86,42 @@ func (o *Options) Validate() error {
 		return ErrArtifactWithoutRun
 	case o.RequireSigned && o.AllowUnsigned:
 		return ErrSignaturePolicy
+	case o.ExpectOutcome != "" && !slices.Contains(outcomes, o.ExpectOutcome):
+		return ErrUnknownOutcome
 	}
 	return nil
+}
+
+// forEvidence names an option that only evidence bundles can answer to; "": none
+// is set.
+func (o *Options) forEvidence() string {
+	for _, option := range []struct {
+		set  bool
+		name string
+	}{
+		{o.Mode == Reference, "reference mode"},
+		{o.asked() != "", "a run id"},
+		{o.ExpectHead != nil, "an expected head"},
+		{o.ExpectPlan != "", "an expected plan"},
+		{o.RequireSteps, "that every step was executed"},
+	} {
+		if option.set {
+			return option.name
+		}
+	}
+	return ""
+}
+
+// forBundles names an option that only trust bundles can answer to; "": none is
+// set.
+func (o *Options) forBundles() string {
+	switch {
+	case o.ExpectOutcome != "":
+		return "an expected outcome"
+	case o.IntegrityOnly:
+		return "integrity alone"
+	}
+	return ""
 }
 
 // asked is the run id that is asked for; "": none.

@@ -9,8 +9,8 @@ import (
 )
 
 // Report is all that a verification found. Texts taken from elsewhere are raw in
-// Scope, Plan, RunSeal.RunID, Finding.StepID, Finding.Path, Signature.PublicKey
-// and Signature.Comment: pass them through [Escape] before printing them. Every
+// Scope, Plan, RunSeal.RunID, Finding.StepID, Finding.Path, Finding.Where, Signature.PublicKey,
+// Signature.Comment and Content: pass them through [Escape] before printing them. Every
 // Detail and the Summary have been.
 type Report struct {
 	Kind Kind
@@ -33,6 +33,7 @@ type Report struct {
 	Errors    []Finding // sorted by code, then by position
 	Warnings  []Finding
 	Reference *Outcomes // reference mode only
+	Content   *Content  // trust bundles that could be read only
 }
 
 // Signature is what became of the signature.
@@ -78,6 +79,7 @@ type Finding struct {
 	Path   string // JSON pointer; "": none
 	Offset *int64 // bytes into the file
 	More   uint64 // further findings of this code that are not listed
+	Where  string // of a trust bundle: leaf, or path such as result.claims[0]; "": none
 }
 
 // Codes lists the distinct codes of findings, sorted.

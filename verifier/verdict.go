@@ -18,6 +18,11 @@ const (
 	Empty     Verdict = "EMPTY"     // there is nothing to verify
 	Broken    Verdict = "BROKEN"    // unreadable, altered or badly signed
 	NotRun    Verdict = "NOT-RUN"
+
+	// Of trust bundles only.
+	Degraded  Verdict = "DEGRADED"  // nothing failed, but not everything was established
+	Unchecked Verdict = "UNCHECKED" // intact, and nothing checked the content, as was asked
+	Unmet     Verdict = "UNMET"     // it holds, and is not what the caller expected
 )
 
 // conclude derives verdict, summary and exit code from errors and warnings, so
