@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
 )
 
 // groupLog is the limit that appends are measured against: a plain log file
@@ -214,4 +215,76 @@ func BenchmarkAppendBatches(b *testing.B) {
 			b.ReportMetric(float64(writtenBytes()-written-bytes)/float64(bytes), "written/value")
 		})
 	}
+}
+
+// BenchmarkOpen opens a store whose journal is a full tail ahead of the chains'
+// states: the longest way to readiness.
+func BenchmarkOpen(b *testing.B) {
+	cfg := Config{Dir: filepath.Join(b.TempDir(), "store")}
+	s, err := Open(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.flush.pending = 1 << 20
+	for seq := uint64(1); seq < s.flush.tail; seq += 4096 {
+		batch := &events.Batch{Stream: testStream}
+		for i := range uint64(4096) {
+			batch.Events = append(batch.Events, step(fmt.Sprint("c", (seq+i)%1000), fmt.Sprint(seq+i), seq+i))
+		}
+		if _, err := s.Append(context.Background(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := Open(cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(s.n.arrivals-s.n.tail), "entries")
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWalk reads a chain of 100,000 segments in pages and hashes it again,
+// against the SHA-256 of the same preimages.
+func BenchmarkWalk(b *testing.B) {
+	s := openStore(b, Config{Dir: filepath.Join(b.TempDir(), "store")})
+	const total = 100_000
+	for seq := uint64(1); seq <= total; seq += 4000 {
+		if _, err := s.Append(context.Background(), batchOf("c", seq, 4000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var preimages [][]byte
+	for from := uint64(0); from < total; {
+		page, err := s.Segments(testKey("c"), from, MaxPage)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range page {
+			g := &page[i].Segment
+			preimages = append(preimages, segments.AppendPreimage(nil, g.Seq, g.Prev, g.Kind))
+		}
+		from += uint64(len(page))
+	}
+	start := nowSeconds()
+	bytes := 0
+	for _, p := range preimages {
+		segments.Sum(p)
+		bytes += len(p)
+	}
+	limit := nowSeconds() - start
+	b.SetBytes(int64(bytes))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := walkAll(s, testKey("c")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(limit*float64(b.N)/b.Elapsed().Seconds(), "ratio")
 }

@@ -258,7 +258,48 @@ func TestChangedValue(t *testing.T) {
 	if _, err := s.Segments(testKey("d"), 0, 10); err != nil {
 		t.Errorf("another chain: %v", err)
 	}
+	chains, _, err := s.Chains(ChainQuery{})
+	if err != nil || len(chains) != 2 || chains[1].Segments != 1 || chains[1].Damage != "" {
+		t.Errorf("chains %+v, %v", chains, err)
+	}
 	wantVerdicts(t, give(t, s, testStream, step("d", "b", 5)), "appended")
+}
+
+// A chain whose record is damaged is listed as such, and hides no other one.
+func TestDamagedChainIsListed(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	s := openStore(t, cfg)
+	give(t, s, testStream, step("c", "a", 1), seal("c", "z", 2), step("d", "a", 3))
+	s.Close()
+	db, err := bbolt.Open(filepath.Join(cfg.Dir, DatabaseFile), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(tableChains.name))
+		value := append([]byte(nil), b.Get(key64(1))...)
+		value[len(value)-20] ^= 4
+		return b.Put(key64(1), value)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	chains, _, err := s.Chains(ChainQuery{})
+	if err != nil || len(chains) != 2 || chains[0].Damage == "" || chains[0].Key != testKey("c") || chains[1].Damage != "" {
+		t.Errorf("chains %+v, %v", chains, err)
+	}
+	if chains, _, err = s.Chains(ChainQuery{Outcome: events.Open}); err != nil || len(chains) != 1 || chains[0].Key != testKey("d") {
+		t.Errorf("open chains %+v, %v", chains, err)
+	}
+	if _, err := s.Append(context.Background(), &events.Batch{Stream: testStream, Events: []*events.Event{step("c", "b", 4)}}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("append to the damaged chain: %v", err)
+	}
+	wantVerdicts(t, give(t, s, testStream, step("d", "b", 4)), events.Appended)
 }
 
 // Check finds whatever is taken away from, or put into, any table.

@@ -184,7 +184,8 @@ func (s *Store) openFile(f *os.File) error {
 		return err
 	}
 	if pages.size < s.mark.size {
-		return fmt.Errorf("%w: %d bytes, but it has had %d", ErrTruncated, pages.size, s.mark.size)
+		return fmt.Errorf("%w: %d bytes, but it has had %d; if it is a restored backup, remove %s",
+			ErrTruncated, pages.size, s.mark.size, MarkFile)
 	}
 	if err := pages.checkFreelist(); err != nil {
 		return err

@@ -103,6 +103,9 @@ func (s *Store) Chains(q ChainQuery) (page []ChainSummary, next string, err erro
 		if errors.Is(err, ErrNotFound) {
 			return false, nil // not published yet
 		}
+		if errors.Is(err, ErrCorrupt) {
+			sum, err = &ChainSummary{Key: key, Damage: err.Error()}, nil
+		}
 		if err != nil || !q.matchesState(sum) {
 			return false, inChain(err, key)
 		}

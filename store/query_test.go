@@ -324,7 +324,7 @@ func TestConcurrentUse(t *testing.T) {
 func walkAll(s *Store, key events.Key) error {
 	var walk segments.Walk
 	for {
-		page, err := s.Segments(key, walk.Count, 20)
+		page, err := s.Segments(key, walk.Count, MaxPage)
 		if err != nil || len(page) == 0 {
 			return err
 		}

@@ -126,8 +126,9 @@ type ChainSummary struct {
 	Late       uint64
 	Rejected   uint64
 	Epoch      uint32
-	StreamSeq  uint64 // of the last event of any effect
-	Sealed     *SealResult
+	StreamSeq  uint64      // of the last event of any effect
+	Sealed     *SealResult // nil: no result yet
+	Damage     string      // what is wrong with the stored chain; then only Key is filled in. "": nothing
 }
 
 // ChainQuery selects chains. Zero members do not restrict.

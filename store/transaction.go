@@ -1,7 +1,6 @@
 package store
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -315,99 +314,6 @@ func signal(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// recover reads memory anew from the database: after opening, and after any
-// transaction that did not go well.
-func (s *Store) recover() error {
-	chains, epochs := make(map[events.Key]*chain), make(map[string]*Epoch)
-	var n counters
-	var dirty []dirtyMark
-	err := s.view(func(v *view) error {
-		if found, err := v.read(tableMeta, metaCounters, &n); err != nil || !found {
-			return errors.Join(err, missingCounters(found))
-		}
-		all, err := v.allEpochs()
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			epochs[all[i].Stream.Name] = &all[i]
-		}
-		dirty, err = v.readTail(&n, chains)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("recover: %w", err)
-	}
-	s.mu.Lock()
-	s.chains, s.epochs, s.n = chains, epochs, n
-	s.mu.Unlock()
-	s.dirty, s.recent, s.stale = dirty, list.New(), false
-	return nil
-}
-
-func missingCounters(found bool) error {
-	if found {
-		return nil
-	}
-	return missing(tableMeta, metaCounters, "the counters")
-}
-
-// tail is the journal since the oldest entry that is not in its chain's stored
-// state, while it is read.
-type tail struct {
-	*view
-	byNumber map[uint64]*chain
-	chains   map[events.Key]*chain // those with pending entries
-	dirty    []dirtyMark
-}
-
-// readTail collects the entries that are in the journal only.
-func (v *view) readTail(n *counters, chains map[events.Key]*chain) ([]dirtyMark, error) {
-	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains}
-	want := n.tail
-	err := v.each(tableJournal, key64(n.tail), func(k, payload []byte) (bool, error) {
-		if number(k) != want {
-			return false, missing(tableJournal, key64(want), "the entry")
-		}
-		want++
-		e, err := decodeEntry(k, number(k), payload)
-		if err == nil {
-			err = t.add(e)
-		}
-		return true, err
-	})
-	if err == nil && want != n.arrivals+1 {
-		err = missing(tableJournal, key64(want), "the entry")
-	}
-	for _, m := range t.dirty {
-		m.c.view = m.c.next
-	}
-	return t.dirty, err
-}
-
-func (t *tail) add(e *entry) error {
-	c := t.byNumber[e.chain]
-	if c == nil {
-		rec, err := t.chainRecord(e.chain)
-		if err != nil {
-			return err
-		}
-		c = &chain{next: chainView{no: e.chain, stored: rec.standing, last: rec.standing}}
-		t.byNumber[e.chain] = c
-	}
-	if e.Arrival <= c.next.stored.lastArrival {
-		return nil
-	}
-	if len(c.next.pending) == 0 {
-		t.dirty = append(t.dirty, dirtyMark{c, e.Arrival})
-		t.chains[c.next.last.key] = c
-	}
-	lists := e.lists()
-	c.next.pending = append(c.next.pending, pend{e.Arrival, lists})
-	c.next.last.advance(e, lists)
-	return nil
 }
 
 // view runs fn in a read transaction. fn must copy what it keeps, and must not
