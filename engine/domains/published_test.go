@@ -27,6 +27,11 @@ func ask(tb testing.TB, corpus string, q engine.Question) string {
 	if err != nil {
 		tb.Fatalf("ask %q: %v", q.Text, err)
 	}
+	return write(tb, draft)
+}
+
+func write(tb testing.TB, draft *bundle.Draft) string {
+	tb.Helper()
 	var out bytes.Buffer
 	if _, err := bundle.Write(&out, draft, nil); err != nil {
 		tb.Fatal(err)
