@@ -51,7 +51,7 @@ func (k *keyring) loadTrust() error {
 
 // loadSigner refuses a key that the trust list calls retired or revoked.
 func (k *keyring) loadSigner(ctx context.Context) error {
-	signer, err := loadSigner(ctx, k.cfg)
+	signer, err := LoadSigner(ctx, k.cfg)
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,9 @@ func PassphraseFile(path string) openssh.Passphrase {
 	}
 }
 
-// loadSigner gives the configured signer, or nil: what is sealed then stays
+// LoadSigner gives the configured signer, or nil: what is sealed then stays
 // unsigned, and is said to be.
-func loadSigner(ctx context.Context, k KeyConfig) (*keys.Signer, error) {
+func LoadSigner(ctx context.Context, k KeyConfig) (*keys.Signer, error) {
 	switch {
 	case k.SigningKey != "":
 		return LoadSigningKey(k.SigningKey, PassphraseFile(k.PassphraseFile))
