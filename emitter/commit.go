@@ -56,7 +56,7 @@ func (s *session) store(live, working context.Context, b *batch) bool {
 // both follow the commit, and either may be lost.
 func (s *session) durable(b *batch, given *events.Batch, effects []events.Effect) {
 	last := b.events[len(b.events)-1]
-	s.in.last = mark{stream: s.id, seq: last.StreamSeq, sum: last.Sum}
+	s.in.last = mark{stream: s.id, seq: last.StreamSeq, Applied: Applied{Sum: last.Sum, BrokerMS: last.BrokerMS}}
 	s.in.stats.applied.Store(last.StreamSeq)
 	s.in.stats.count(b, effects)
 	if b.ack != nil {

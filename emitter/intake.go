@@ -34,11 +34,18 @@ type Ledger struct {
 	// BeginEpoch records that the broker lost what lies above sequence base;
 	// the watermark is base afterwards.
 	BeginEpoch func(ctx context.Context, stream events.Stream, base uint64, why string) error
-	// SumAt returns the payload digest that was applied at the sequence, when
-	// it is known. With it a broker that went back and was then written to
-	// beyond the watermark is noticed after a restart too, and the epoch
-	// begins exactly where the histories part. May be nil.
-	SumAt func(stream events.Stream, seq uint64) (segments.Digest, bool)
+	// AppliedAt returns what was recorded under the sequence, as far as it is
+	// known. With it a broker that went back and was then written to beyond the
+	// watermark is noticed after a restart too, and the epoch begins exactly
+	// where the histories part. May be nil.
+	AppliedAt func(stream events.Stream, seq uint64) (a Applied, known bool, err error)
+}
+
+// Applied is what stands in the ledger under one sequence.
+type Applied struct {
+	Sum      segments.Digest // payload digest; zero when Lost
+	BrokerMS uint64          // the broker's timestamp, Unix milliseconds; zero when Lost
+	Lost     bool            // recorded as lost: there should be no message
 }
 
 // Reasons given to [Ledger.RecordLost].
@@ -57,7 +64,7 @@ const (
 type IntakeConfig struct {
 	JS       jetstream.JetStream // required
 	Appender Appender            // required
-	Ledger   Ledger              // required; SumAt may be nil
+	Ledger   Ledger              // required; AppliedAt may be nil
 	Streams  StreamConfig
 
 	// Durable names the consumer. Two stores must not share one; a name with

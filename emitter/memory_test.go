@@ -20,7 +20,7 @@ type memory struct {
 	mu         sync.Mutex
 	chains     map[events.Key]*memoryChain
 	applied    map[events.Stream]uint64
-	sums       map[events.Stream]map[uint64]segments.Digest
+	had        map[events.Stream]map[uint64]Applied
 	epochs     []string
 	lost       []string
 	rejections []events.Rejection
@@ -42,7 +42,7 @@ type memoryChain struct {
 func newMemory() *memory {
 	return &memory{
 		chains: map[events.Key]*memoryChain{}, applied: map[events.Stream]uint64{},
-		sums: map[events.Stream]map[uint64]segments.Digest{}, added: make(chan struct{}, 1),
+		had: map[events.Stream]map[uint64]Applied{}, added: make(chan struct{}, 1),
 	}
 }
 
@@ -70,11 +70,11 @@ func (m *memory) ledger() Ledger {
 			m.applied[s] = base
 			return nil
 		},
-		SumAt: func(s events.Stream, seq uint64) (segments.Digest, bool) {
+		AppliedAt: func(s events.Stream, seq uint64) (Applied, bool, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			sum, ok := m.sums[s][seq]
-			return sum, ok
+			had, ok := m.had[s][seq]
+			return had, ok, nil
 		},
 	}
 }
@@ -109,10 +109,10 @@ func (m *memory) apply(stream events.Stream, e *events.Event) events.Effect {
 		return events.Effect{Verdict: events.Duplicate, Head: c.state.Head}
 	}
 	m.applied[stream] = e.StreamSeq
-	if m.sums[stream] == nil {
-		m.sums[stream] = map[uint64]segments.Digest{}
+	if m.had[stream] == nil {
+		m.had[stream] = map[uint64]Applied{}
 	}
-	m.sums[stream][e.StreamSeq] = e.Sum
+	m.had[stream][e.StreamSeq] = Applied{Sum: e.Sum, BrokerMS: e.BrokerMS}
 	if !e.Attributed {
 		m.reject(e, events.Effect{Verdict: events.Rejected, Fault: e.Fault})
 		return events.Effect{Verdict: events.Rejected, Fault: e.Fault}

@@ -15,7 +15,7 @@ import (
 type mark struct {
 	stream events.Stream
 	seq    uint64
-	sum    segments.Digest
+	Applied
 }
 
 // position brings the ledger up to date with the stream as it is now, and
@@ -61,30 +61,38 @@ func (s *session) parted(ctx context.Context, state jetstream.StreamState, appli
 	return EpochDiffers, nil
 }
 
-// same compares the stream's message with the one applied at the sequence.
+// same compares the stream's message with what was applied at the sequence. The
+// broker's time counts: after a rollback a producer may well have sent the very
+// same event again, with others before it. A message where the ledger knows of a
+// loss is another history's, or came back: either way it is to be read.
 func (s *session) same(ctx context.Context, seq uint64) (same, known bool, err error) {
-	sum, known := s.sumAt(seq)
-	if !known {
-		return false, false, nil
+	had, known, err := s.appliedAt(seq)
+	if !known || err != nil {
+		return false, false, err
 	}
 	raw, err := s.stream.GetMsg(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, false, nil // trimmed since
+		return false, false, nil // trimmed since, or still lost
 	}
 	if err != nil {
 		return false, false, fmt.Errorf("read message %d: %w", seq, err)
 	}
-	return segments.Sum(raw.Data) == sum, true, nil
+	return had == Applied{Sum: segments.Sum(raw.Data), BrokerMS: unixMS(raw.Time)}, true, nil
 }
 
-func (s *session) sumAt(seq uint64) (segments.Digest, bool) {
-	if at := s.in.cfg.Ledger.SumAt; at != nil {
-		if sum, ok := at(s.id, seq); ok {
-			return sum, true
-		}
+func (s *session) appliedAt(seq uint64) (Applied, bool, error) {
+	if last := s.in.last; last.stream == s.id && last.seq == seq {
+		return last.Applied, true, nil
 	}
-	last := s.in.last
-	return last.sum, last.stream == s.id && last.seq == seq
+	at := s.in.cfg.Ledger.AppliedAt
+	if at == nil {
+		return Applied{}, false, nil
+	}
+	had, known, err := at(s.id, seq)
+	if err != nil {
+		return Applied{}, false, fmt.Errorf("read ledger at %d: %w", seq, err)
+	}
+	return had, known, nil
 }
 
 // beginEpoch records that the histories part, and where.

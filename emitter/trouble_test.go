@@ -187,7 +187,7 @@ func TestN12BrokerLosesItsLastMessages(t *testing.T) {
 			b := newBroker(t)
 			r := newRigOn(t, b, func(c *IntakeConfig) {
 				if !withSums {
-					c.Ledger.SumAt = nil
+					c.Ledger.AppliedAt = nil
 				}
 			})
 			r.start()
@@ -213,7 +213,7 @@ func TestN12BrokerLosesItsLastMessages(t *testing.T) {
 				eventually(t, "published", func() bool { _, err := r.js.PublishMsg(deadline(t), stepEvent("c", n)); return err == nil })
 			}
 			if !withSums { // then only a stream that is behind shows, or what this process remembers
-				r.cfg.Ledger.SumAt = nil
+				r.cfg.Ledger.AppliedAt = nil
 			}
 			intake := r.intake
 			r.start()

@@ -81,9 +81,9 @@ func (w *writer) putLost(ep *Epoch, from, to uint64, why string) error {
 
 // lostIn returns the lost ranges of an epoch that touch from..to, in the order
 // of their sequences.
-func (w *writer) lostIn(epoch uint32, from, to uint64) ([]LostRange, error) {
+func (v *view) lostIn(epoch uint32, from, to uint64) ([]LostRange, error) {
 	var out []LostRange
-	err := w.each(tableLost, nil, func(k, payload []byte) (bool, error) {
+	err := v.each(tableLost, nil, func(k, payload []byte) (bool, error) {
 		var l LostRange
 		err := decode(tableLost, k, payload, &l)
 		if l.Epoch == epoch && l.From <= to && from <= l.To {

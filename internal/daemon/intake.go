@@ -83,5 +83,9 @@ func ledger(s *store.Store) emitter.Ledger {
 			}
 			return nil
 		},
+		AppliedAt: func(stream events.Stream, seq uint64) (emitter.Applied, bool, error) {
+			had, known, err := s.AppliedAt(stream, seq)
+			return emitter.Applied(had), known, err
+		},
 	}
 }
