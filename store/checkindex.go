@@ -34,11 +34,10 @@ func (c *checker) indexes() error {
 			return err
 		}
 	}
-	c.counts()
-	return nil
+	return c.counts()
 }
 
-func (c *checker) counts() {
+func (c *checker) counts() error {
 	c.compare(tableLost, "lost ranges", c.n.lost, c.lost)
 	c.compare(tableLost, "lost events", c.n.lostEvents, c.lostEvent)
 	c.compare(tableEpochs, "epochs", uint64(c.n.epochs), c.epochs)
@@ -47,13 +46,15 @@ func (c *checker) counts() {
 	for l := range numLists {
 		c.compare(tableLists, fmt.Sprintf("elements of the chains' lists %d", l), c.inLists[l], c.listed[l])
 	}
-	c.s.mu.RLock()
-	now := c.s.n
-	c.s.mu.RUnlock()
+	now, err := c.s.fresh(c.ctx) // after whatever was being committed
+	if err != nil {
+		return err
+	}
 	if now.jobs == c.n.jobs && now.pending == c.n.pending { // nobody sealed anything meanwhile
 		c.compare(tableJobs, "seal jobs", c.n.pending, c.waiting)
 		c.compare(tableJobs, "seal jobs for finished chains without a seal", c.unsealed, c.waiting)
 	}
+	return nil
 }
 
 func (c *checker) compare(t *table, what string, want, got uint64) {

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
@@ -119,6 +120,36 @@ func text[S ~string](c *codec, p *S) {
 		return
 	}
 	*p = S(c.take(n))
+}
+
+// Words that most records hold: they are written as their place in the list.
+var (
+	verbs    = []events.Verb{"", events.VerbIntent, events.VerbCommit, events.VerbStep, events.VerbSeal}
+	verdicts = []events.Verdict{"", events.Appended, events.Attempted, events.Finished, events.Duplicate, events.Late, events.Rejected}
+	phases   = []events.Phase{"", events.PhaseEnd, events.PhaseBegin, events.PhaseFailed}
+	outcomes = []events.Outcome{"", events.Open, events.Succeeded, events.Failed, events.Cancelled, events.Abandoned}
+)
+
+// otherWord says that a word follows which is not in its list: a verb that
+// nobody knows, in a rejected event.
+const otherWord = 255
+
+// word codes a string that is one of a list, most of the time.
+func word[S ~string](c *codec, p *S, list []S) {
+	code := byte(otherWord)
+	if i := slices.Index(list, *p); i >= 0 {
+		code = byte(i)
+	}
+	c.byte(&code)
+	switch {
+	case code == otherWord:
+		text(c, p)
+	case !c.reading:
+	case int(code) < len(list):
+		*p = list[code]
+	default:
+		c.err = errCoding
+	}
 }
 
 // present codes whether *p is there, and makes it when it is read.

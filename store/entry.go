@@ -85,7 +85,7 @@ func (e *entry) after() holder {
 
 func (o *Origin) fields(c *codec) {
 	text(c, &o.EventID)
-	text(c, &o.Verb)
+	word(c, &o.Verb, verbs)
 	c.digest(&o.Sum)
 	c.optUint(&o.ProducerSeq)
 	c.uint32(&o.Epoch)
@@ -94,7 +94,7 @@ func (o *Origin) fields(c *codec) {
 }
 
 func (e *entry) fields(c *codec) {
-	text(c, &e.verdict)
+	word(c, &e.verdict, verdicts)
 	c.uint(&e.chain)
 	e.Origin.fields(c)
 	e.known.fields(c)
@@ -121,7 +121,7 @@ func (e *entry) contentFields(c *codec) {
 		c.optDigest(&e.prev)
 		c.optUint(&e.emittedAtMS)
 	}
-	text(c, &e.phase)
+	word(c, &e.phase, phases)
 	text(c, &e.stepID)
 	c.uint32(&e.stepIndex)
 	text(c, &e.reason)
@@ -133,7 +133,7 @@ func (e *entry) contentFields(c *codec) {
 }
 
 func (e *entry) sealFields(c *codec) {
-	text(c, &e.outcome)
+	word(c, &e.outcome, outcomes)
 	c.optUint(&e.eventCount)
 	c.optDigest(&e.producerHead)
 	if present(c, &e.producerSignature) {
@@ -199,10 +199,8 @@ func (v *view) journal(arrival uint64) (*entry, error) {
 
 func decodeEntry(key []byte, arrival uint64, payload []byte) (*entry, error) {
 	e := new(entry)
-	c := codec{buf: payload, reading: true}
-	e.fields(&c)
-	if err := c.finish(); err != nil {
-		return nil, corrupt(tableJournal, key, err.Error())
+	if err := decode(tableJournal, key, payload, e); err != nil {
+		return nil, err
 	}
 	e.Arrival = arrival
 	return e, nil

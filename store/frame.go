@@ -58,6 +58,9 @@ type view struct {
 	sum [sha256.Size]byte
 
 	horizon uint64 // last arrival number that the transaction knows
+
+	lastTable  *table // the table asked for last, and its bucket
+	lastBucket *bbolt.Bucket
 }
 
 func newView(tx *bbolt.Tx) *view { return &view{tx: tx, h: sha256.New()} }
@@ -101,10 +104,14 @@ func (v *view) get(t *table, key []byte) ([]byte, error) {
 }
 
 func (v *view) bucket(t *table) (*bbolt.Bucket, error) {
+	if v.lastTable == t {
+		return v.lastBucket, nil
+	}
 	b := v.tx.Bucket([]byte(t.name))
 	if b == nil {
 		return nil, missing(t, nil, "the bucket")
 	}
+	v.lastTable, v.lastBucket = t, b
 	return b, nil
 }
 

@@ -44,8 +44,8 @@ func (s *Store) Preimages(key events.Key, from uint64, limit int) ([]PreimageRec
 			return 0, err
 		}
 		r := PreimageRecord{Ordinal: ordinal, Preimage: p.Preimage, Origin: e.Origin}
-		if e.segment {
-			r.Seq = &e.seq
+		if seq := e.seq; e.segment {
+			r.Seq = &seq
 		}
 		out = append(out, r)
 		return len(payload), nil

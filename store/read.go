@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/chaind/chaind/events"
@@ -62,8 +63,9 @@ func notFound(key events.Key) error {
 	return fmt.Errorf("chain %q/%q/%q/%q: %w", key.Tenant, key.PromptHash, key.Session, key.Chain, ErrNotFound)
 }
 
-// entries visits a page of the journal entries of a chain's list. visit returns
-// the bytes that it took beside the entry.
+// entries visits a page of the journal entries of a chain's list. The entry is
+// visit's until it returns, what it points to for good. visit returns the bytes
+// that it took beside the entry.
 func (s *Store) entries(key events.Key, l listing, from uint64, limit int,
 	visit func(v *view, ordinal uint64, e *entry) (int, error)) error {
 	return s.withChain(key, func(v *view, cv *chainView) error {
@@ -72,19 +74,23 @@ func (s *Store) entries(key events.Key, l listing, from uint64, limit int,
 			return err
 		}
 		bytes := 0
+		var e entry
+		var key []byte
 		for i, a := range arrivals {
-			payload, err := v.get(tableJournal, key64(a))
+			key = binary.BigEndian.AppendUint64(key[:0], a)
+			payload, err := v.get(tableJournal, key)
 			if err == nil && payload == nil {
-				err = missing(tableJournal, key64(a), "the entry")
+				err = missing(tableJournal, key, "the entry")
 			}
 			if err != nil {
 				return err
 			}
-			e, err := decodeEntry(key64(a), a, payload)
-			if err != nil {
+			e = entry{}
+			if err := decode(tableJournal, key, payload, &e); err != nil {
 				return err
 			}
-			more, err := visit(v, from+uint64(i), e)
+			e.Arrival = a
+			more, err := visit(v, from+uint64(i), &e)
 			if err != nil {
 				return err
 			}

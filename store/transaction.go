@@ -230,7 +230,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 		w.epochs = make(map[string]*Epoch)
 	}
 	w.s, w.tx, w.n = s, tx, s.n
-	w.horizon = math.MaxUint64
+	w.horizon, w.lastTable, w.lastBucket = math.MaxUint64, nil, nil
 	w.arena.reset()
 	clear(w.buckets)
 	clear(w.created)
