@@ -10,14 +10,10 @@ import (
 	"github.com/chaind/chaind/store"
 )
 
-// whyLost is the reason for incomplete coverage that only the store knows.
-const whyLost = "lost_range"
-
 // chainDetail is one chain with everything the store says about it.
 type chainDetail struct {
 	chainDocument
 	ConformityCodes   []string         `json:"conformity_codes"`
-	Coverage          events.Coverage  `json:"coverage"`
 	CoverageWhy       []string         `json:"coverage_why"`
 	Steps             []stepDocument   `json:"steps"` // by step id, in order of appearance
 	UntoldSteps       *stepDocument    `json:"untold_steps"`
@@ -76,21 +72,13 @@ func describeChain(c *store.ChainRecord) chainDetail {
 	if u := c.State.UntoldSteps; u.Begun+u.Ended+u.Failed > 0 {
 		d.UntoldSteps = &describeSteps([]events.StepTally{u})[0]
 	}
-	d.Coverage, d.CoverageWhy = coverage(c)
+	covered, why := c.Coverage()
+	d.Coverage, d.CoverageWhy = covered, notNil(why)
 	if c.Seal != nil && c.Seal.Head != nil {
 		url := chainURL(c.Key) + "/evidence"
 		d.EvidenceURL = &url
 	}
 	return d
-}
-
-// coverage joins what the producer's numbers say with what the broker lost.
-func coverage(c *store.ChainRecord) (events.Coverage, []string) {
-	covered, why := c.State.Coverage()
-	if len(c.Lost) > 0 {
-		return events.Incomplete, append(notNil(why), whyLost)
-	}
-	return covered, notNil(why)
 }
 
 func describeSteps(tallies []events.StepTally) []stepDocument {

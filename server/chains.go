@@ -28,6 +28,8 @@ type chainDocument struct {
 	StreamSeq  uint64            `json:"stream_seq"` // last event of any effect
 	Sealed     *sealDocument     `json:"sealed"`     // null until the evidence has been written
 	URL        string            `json:"url"`
+	Coverage   events.Coverage   `json:"coverage"` // as far as the producer's numbers and the broker's tell
+	Damage     string            `json:"damage"`   // why the stored chain cannot be read; "": it can
 }
 
 // sealDocument is what became of a finished chain.
@@ -68,6 +70,7 @@ func describeSummary(c *store.ChainSummary) chainDocument {
 		keyDocument: describeKey(c.Key), Outcome: c.Outcome, Reason: c.Reason, Conformity: c.Conformity, Segments: c.Segments,
 		Head: hexOf(c.Head), RunIDs: notNil(c.RunIDs), Duplicates: c.Duplicates, Late: c.Late, Rejected: c.Rejected,
 		Epoch: c.Epoch, StreamSeq: c.StreamSeq, Sealed: describeSeal(c.Sealed), URL: chainURL(c.Key),
+		Coverage: c.Coverage, Damage: c.Damage,
 	}
 }
 

@@ -23,6 +23,8 @@ type Store interface {
 	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
 	Runs(q store.RunQuery) (page []store.RunRecord, next string, err error)
 	Addenda(key events.Key, from uint64, limit int) ([]store.Addendum, error)
+	Epochs() ([]store.Epoch, error)
+	LostRanges(after uint64, limit int) ([]store.LostRange, error)
 	Rejected(q store.RejectedQuery) (page []events.Rejection, next uint64, err error)
 }
 
@@ -51,8 +53,10 @@ type Config struct {
 	Trust func() *keys.TrustList
 	// AllowUnsigned serves unsigned bundles although a trust list is set.
 	AllowUnsigned bool
-	// Tokens restrict readers; none: everybody who can connect reads all.
-	Tokens []Token
+	// Tokens returns the tokens that restrict readers, checked by [CheckTokens];
+	// the list may be exchanged while the server runs. nil: everybody who can
+	// connect reads all. An empty list lets nobody in.
+	Tokens func() []Token
 
 	// Hosts are the names by which this server is asked, besides IP addresses
 	// and localhost. nil: any name. A server on loopback without tokens should
@@ -88,8 +92,10 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Sidecars == nil {
 		return nil, errors.New("make server: sidecars are required")
 	}
-	if err := checkTokens(cfg.Tokens); err != nil {
-		return nil, err
+	if cfg.Tokens != nil {
+		if err := CheckTokens(cfg.Tokens()); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Trust == nil {
 		cfg.Trust = func() *keys.TrustList { return nil }

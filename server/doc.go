@@ -16,6 +16,8 @@
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/addenda               what came after its end
 //	/v1/runs                                                                  (run id, chain) pairs
 //	/v1/rejected                                                              rejected events, without their payloads
+//	/v1/epochs                                                                histories of the stream: one more for each time the broker lost its own
+//	/v1/lost                                                                  stream sequences that never came
 //	/healthz /readyz /metrics
 //
 // The first form is the evidence format's own (Plasm evidence format, section
@@ -77,8 +79,8 @@
 // sequences, epochs and times (_ms: Unix milliseconds) are the store's.
 //
 //	chains: chains next
-//	chain in a list: tenant prompt_hash session chain outcome reason conformity segments head run_ids duplicates late rejected epoch stream_seq sealed url
-//	chain alone: the same, and conformity_codes coverage coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url
+//	chain in a list: tenant prompt_hash session chain outcome reason conformity segments head run_ids duplicates late rejected epoch stream_seq sealed url coverage damage
+//	chain alone: the same, and conformity_codes coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url
 //	sealed: class head path bytes sha256 signed bundle_path bundle_root sealed_ms
 //	step: step_id begun ended failed
 //	lost range: stream epoch from to why recorded_ms
@@ -88,6 +90,9 @@
 //	run: run_id chain seq outcome conformity head sealed chain_url
 //	rejections: rejected next
 //	rejection: id chain subject stream_seq broker_ms event_id class detail payload_sha256 existing_sha256 after_end
+//	epochs: epochs next
+//	epoch: number stream stream_created_ns base applied why started_ms
+//	lost ranges: lost next
 //	readiness: ready causes
 //	cause: cause detail
 //

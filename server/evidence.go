@@ -108,7 +108,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 	if t.sum != nil && *t.sum != c.sum {
 		return unknownEvidence(&t)
 	}
-	c.immutable, c.private = t.sum != nil, len(s.Tokens) > 0
+	c.immutable, c.private = t.sum != nil, s.Tokens != nil
 	h := w.Header()
 	h.Set("Chaind-Head", j.head)
 	h.Set("Chaind-Class", string(j.found.Class))

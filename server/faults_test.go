@@ -26,6 +26,8 @@ func (b brokenStore) Runs(store.RunQuery) ([]store.RunRecord, string, error) { r
 func (b brokenStore) Addenda(events.Key, uint64, int) ([]store.Addendum, error) {
 	return nil, b.err
 }
+func (b brokenStore) Epochs() ([]store.Epoch, error)                    { return nil, b.err }
+func (b brokenStore) LostRanges(uint64, int) ([]store.LostRange, error) { return nil, b.err }
 func (b brokenStore) Rejected(store.RejectedQuery) ([]events.Rejection, uint64, error) {
 	return nil, 0, b.err
 }
@@ -44,7 +46,7 @@ func TestStoreFailuresAreNeitherEmptyNorUnknown(t *testing.T) {
 		"I/O":     {errors.New("read /secret/path: input/output error"), 500, typeInternal},
 		"closed":  {store.ErrClosed, 503, typeUnavailable},
 	} {
-		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence",
+		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/epochs", "/v1/lost", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence",
 			"/v1/chains/" + keyPath + "/addenda", missing} {
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()

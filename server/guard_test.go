@@ -32,6 +32,8 @@ var samples = map[string]struct {
 	chainPath + "/addenda":  {"/v1/chains/" + keyPath + "/addenda", 503},
 	"/v1/runs":              {"/v1/runs", 503},
 	"/v1/rejected":          {"/v1/rejected", 503},
+	"/v1/epochs":            {"/v1/epochs", 503},
+	"/v1/lost":              {"/v1/lost", 503},
 	"/healthz":              {"/healthz", 200},
 	"/readyz":               {"/readyz", 200},
 	"/metrics":              {"/metrics", 200},

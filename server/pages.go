@@ -149,7 +149,7 @@ func (s *server) writeJSON(w http.ResponseWriter, r *http.Request, v any) error 
 		return err
 	}
 	c := newContent(jsonMediaType, body)
-	c.private = len(s.Tokens) > 0
+	c.private = s.Tokens != nil
 	c.serve(w, r)
 	return nil
 }

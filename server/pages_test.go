@@ -183,6 +183,7 @@ func TestShapesAreAsDocumented(t *testing.T) {
 	runs := members(t, get(h, "GET", "/v1/runs").Body.Bytes())
 	rejections := members(t, get(h, "GET", "/v1/rejected").Body.Bytes())
 	addenda := members(t, get(h, "GET", late.url()+"/addenda").Body.Bytes())
+	epochs := members(t, get(h, "GET", "/v1/epochs").Body.Bytes())
 	ready := members(t, get(h, "GET", "/readyz").Body.Bytes())
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -200,6 +201,9 @@ func TestShapesAreAsDocumented(t *testing.T) {
 		"run":             members(t, runs.first("runs")).names(),
 		"rejections":      rejections.names(),
 		"rejection":       members(t, rejections.first("rejected")).names(),
+		"epochs":          epochs.names(),
+		"epoch":           members(t, epochs.first("epochs")).names(),
+		"lost ranges":     members(t, get(h, "GET", "/v1/lost").Body.Bytes()).names(),
 		"readiness":       ready.names(),
 		"cause":           members(t, ready.first("causes")).names(),
 	} {

@@ -43,6 +43,8 @@ func routes() []route {
 		{"addenda", chainPath + "/addenda", []string{"after", "limit"}, false, (*server).addenda},
 		{"runs", "/v1/runs", []string{"run_id", "tenant", "after", "limit"}, false, (*server).runs},
 		{"rejected", "/v1/rejected", rejectedFilters(), false, (*server).rejected},
+		{"epochs", "/v1/epochs", []string{"after", "limit"}, false, (*server).epochs},
+		{"lost", "/v1/lost", []string{"after", "limit"}, false, (*server).lost},
 		{"healthz", "/healthz", nil, true, (*server).healthz},
 		{"readyz", "/readyz", nil, true, (*server).readyz},
 		{"metrics", "/metrics", nil, false, (*server).metrics},
@@ -76,7 +78,7 @@ func (s *server) answer(rt *route, w http.ResponseWriter, r *http.Request) {
 	a := access{all: true}
 	var err error
 	if !rt.open {
-		a, err = authorize(s.Tokens, r)
+		a, err = s.authorize(r)
 	}
 	if err == nil && rt.name != otherRoute {
 		err = checkQuery(r, rt.query)

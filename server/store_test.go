@@ -370,8 +370,11 @@ func TestLostRangesShow(t *testing.T) {
 	if len(d.Lost) != 1 || d.Lost[0].From != mark.Applied+1 || d.Lost[0].To != mark.Applied+5 {
 		t.Fatalf("lost %+v, want %d to %d", d.Lost, mark.Applied+1, mark.Applied+5)
 	}
-	if d.Coverage != events.Incomplete || !slices.Contains(d.CoverageWhy, whyLost) {
+	if d.Coverage != events.Incomplete || !slices.Contains(d.CoverageWhy, store.WhyLost) {
 		t.Errorf("coverage %s %v", d.Coverage, d.CoverageWhy)
+	}
+	if got := decode[lostPage](t, get(w.handler(t), "GET", "/v1/lost")); len(got.Lost) != 1 || got.Lost[0] != d.Lost[0] || got.Next != nil {
+		t.Errorf("/v1/lost: %+v", got)
 	}
 	if doc := members(t, members(t, a.Body.Bytes()).first("lost")).names(); doc != "stream epoch from to why recorded_ms" {
 		t.Errorf("shape %s", doc)

@@ -25,8 +25,9 @@ type access struct {
 
 func (a access) may(tenant string) bool { return a.all || slices.Contains(a.tenants, tenant) }
 
-// guardTokens validates the tokens of a configuration.
-func checkTokens(tokens []Token) error {
+// CheckTokens refuses a token without a digest, one that may read nothing, and
+// one that occurs twice.
+func CheckTokens(tokens []Token) error {
 	for i, t := range tokens {
 		if t.SHA256 == ([sha256.Size]byte{}) || !t.AllTenants && len(t.Tenants) == 0 {
 			return errors.New("check tokens: a token needs a digest, and tenants or all of them")
@@ -38,13 +39,14 @@ func checkTokens(tokens []Token) error {
 	return nil
 }
 
-// authorize finds what the caller may read. Without configured tokens that is
-// everything. Every token is compared, in constant time, so that the time
+// authorize finds what the caller may read. Where no tokens are asked for that
+// is everything. Every token is compared, in constant time, so that the time
 // taken tells nothing.
-func authorize(tokens []Token, r *http.Request) (access, error) {
-	if len(tokens) == 0 {
+func (s *server) authorize(r *http.Request) (access, error) {
+	if s.Tokens == nil {
 		return access{all: true}, nil
 	}
+	tokens := s.Tokens()
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxTokenBytes {
 		return access{}, unauthorized()

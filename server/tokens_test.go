@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chaind/chaind/segments"
@@ -13,12 +14,36 @@ func tokenFor(secret string, tenants ...string) Token {
 	return Token{SHA256: sha256.Sum256([]byte(secret)), Tenants: tenants, AllTenants: len(tenants) == 0}
 }
 
+// static is a list of tokens that nobody exchanges.
+func static(tokens ...Token) func() []Token { return func() []Token { return tokens } }
+
+// TestTokensMayBeExchanged replaces the list under a running server: what was
+// good is not any more, and an empty list lets nobody in.
+func TestTokensMayBeExchanged(t *testing.T) {
+	t.Parallel()
+	var current atomic.Pointer[[]Token]
+	current.Store(&[]Token{tokenFor("old")})
+	h := newHandler(t, Config{Sidecars: loadTree(t, "two-run").sidecars(), Tokens: func() []Token { return *current.Load() }})
+	status := func(secret string) int { return get(h, "GET", runURL, "Authorization", "Bearer "+secret).Code }
+	if got := status("old"); got != http.StatusOK {
+		t.Fatalf("old: %d", got)
+	}
+	current.Store(&[]Token{tokenFor("new")})
+	if a, b := status("old"), status("new"); a != http.StatusUnauthorized || b != http.StatusOK {
+		t.Errorf("after the exchange: old %d, new %d", a, b)
+	}
+	current.Store(&[]Token{})
+	if got := status("new"); got != http.StatusUnauthorized {
+		t.Errorf("without any token: %d", got)
+	}
+}
+
 func TestTokensBindTenants(t *testing.T) {
 	t.Parallel()
 	b := loadTree(t, "two-run")
-	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: []Token{
+	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: static(
 		tokenFor("root"), tokenFor("empty", ""), tokenFor("acme", "acme"), tokenFor("both", "acme", ""),
-	}})
+	)})
 	for _, c := range []struct {
 		path, authorization string
 		status              int
@@ -67,7 +92,7 @@ func TestTokensBindTenants(t *testing.T) {
 func TestAnotherTenantsRunLooksUnknown(t *testing.T) {
 	t.Parallel()
 	b := loadTree(t, "two-run")
-	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: []Token{tokenFor("acme", "acme")}})
+	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: static(tokenFor("acme", "acme"))})
 	foreign := get(h, "GET", runURL, "Authorization", "Bearer acme")
 	unknown := get(h, "GET", "/tenants/acme"+runURL, "Authorization", "Bearer acme")
 	if foreign.Code != http.StatusNotFound || foreign.Body.String() != unknown.Body.String() || flat(foreign.Header()) != flat(unknown.Header()) {
@@ -81,7 +106,7 @@ func TestQ34_TenantInTheScopeCounts(t *testing.T) {
 	t.Parallel()
 	b := loadTree(t, "two-run")
 	b.change(headFile, editBundle(t, func(bundle *segments.Bundle) { bundle.Scope.TenantID = "acme" }))
-	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: []Token{tokenFor("empty", ""), tokenFor("both", "", "acme")}})
+	h := newHandler(t, Config{Sidecars: b.sidecars(), Tokens: static(tokenFor("empty", ""), tokenFor("both", "", "acme"))})
 	wantProblem(t, get(h, "GET", runURL, "Authorization", "Bearer empty"), http.StatusNotFound, typeUnknownArtifact)
 	if w := get(h, "GET", runURL, "Authorization", "Bearer both"); w.Code != http.StatusOK {
 		t.Errorf("status %d", w.Code)
@@ -96,7 +121,7 @@ func TestBadTokensStopTheStart(t *testing.T) {
 		"no tenants": {{SHA256: sha256.Sum256([]byte("a"))}},
 		"twice":      {tokenFor("a"), tokenFor("b"), tokenFor("a", "acme")},
 	} {
-		if _, err := New(Config{Sidecars: b.sidecars(), Tokens: tokens}); err == nil {
+		if _, err := New(Config{Sidecars: b.sidecars(), Tokens: static(tokens...)}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

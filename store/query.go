@@ -167,10 +167,15 @@ func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
 	if err != nil {
 		return nil, err
 	}
+	lost, err := v.lostAcross(&last)
+	if err != nil {
+		return nil, err
+	}
 	conformity, _ := state.Conformity()
+	coverage, _ := (&ChainRecord{State: state, Lost: lost}).Coverage()
 	return &ChainSummary{Key: key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity,
 		Segments: state.Segments, Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates,
-		Late: state.Late, Rejected: state.Rejected, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed}, nil
+		Late: state.Late, Rejected: state.Rejected, Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed}, nil
 }
 
 // Runs returns a page of (run id, chain) pairs, ordered by run id and, within

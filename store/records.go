@@ -125,6 +125,7 @@ type ChainSummary struct {
 	Duplicates uint64
 	Late       uint64
 	Rejected   uint64
+	Coverage   events.Coverage
 	Epoch      uint32
 	StreamSeq  uint64      // of the last event of any effect
 	Sealed     *SealResult // nil: no result yet

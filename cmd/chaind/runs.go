@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/url"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,7 +24,10 @@ type runsCmd struct {
 }
 
 func (c *runsCmd) Help() string {
-	return `One line for each chain: outcome, conformity, segments, what was rejected or late, head, and where its evidence lies.
+	return `One line for each chain: outcome, conformity, coverage, segments, what was rejected or late, head, and where its
+evidence lies. Coverage is complete, unspecified or incomplete: what the producer's own numbers, and the broker's, say of
+holes. Below the list, where there is anything to say: the histories of the stream (a broker that lost messages begins
+another one) and the ranges of messages that never came.
 
 Examples:
   chaind runs
@@ -34,6 +39,8 @@ type runLine struct {
 	chainKey
 	Outcome    string  `json:"outcome"`
 	Conformity string  `json:"conformity"`
+	Coverage   string  `json:"coverage"`
+	Damage     string  `json:"damage"`
 	Segments   uint64  `json:"segments"`
 	Head       *string `json:"head"`
 	Duplicates uint64  `json:"duplicates"`
@@ -53,7 +60,7 @@ func (c *runsCmd) Run(a *app) error {
 	query := filters("tenant", c.Tenant, "session", c.Session, "chain", c.Chain, "outcome", c.Outcome, "conformity", c.Conformity)
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(table, "TENANT\tSESSION\tCHAIN\tOUTCOME\tCONFORMITY\tSEGMENTS\tREJECTED\tLATE\tHEAD\tEVIDENCE")
+		fmt.Fprintln(table, "TENANT\tSESSION\tCHAIN\tOUTCOME\tCONFORMITY\tCOVERAGE\tSEGMENTS\tREJECTED\tLATE\tHEAD\tEVIDENCE")
 	}
 	err := c.pages(a, "/v1/chains", query, func(body []byte) (*string, error) {
 		page, err := decodePage[runsPage](body)
@@ -70,7 +77,62 @@ func (c *runsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || c.JSON {
+		return err
+	}
+	return c.gaps(a)
+}
+
+type epochsPage struct {
+	Epochs []struct {
+		Number  uint32 `json:"number"`
+		Stream  string `json:"stream"`
+		Base    uint64 `json:"base"`
+		Applied uint64 `json:"applied"`
+		Why     string `json:"why"`
+	} `json:"epochs"`
+	Next *string `json:"next"`
+}
+
+type lostPage struct {
+	Lost []struct {
+		Stream string `json:"stream"`
+		Epoch  uint32 `json:"epoch"`
+		From   uint64 `json:"from"`
+		To     uint64 `json:"to"`
+		Why    string `json:"why"`
+	} `json:"lost"`
+	Next *string `json:"next"`
+}
+
+// gaps tells of everything that is known to be missing from the stream, and
+// nothing where nothing is.
+func (c *runsCmd) gaps(a *app) error {
+	var lines []string
+	err := c.pages(a, "/v1/epochs", url.Values{}, func(body []byte) (*string, error) {
+		page, err := decodePage[epochsPage](body)
+		for _, e := range page.Epochs {
+			lines = append(lines, fmt.Sprintf("epoch %d of %s: sequences %d to %d (%s)\n", e.Number, verifier.Escape(e.Stream), e.Base+1, e.Applied, verifier.Escape(e.Why)))
+		}
+		return page.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	if len(lines) == 1 {
+		lines = nil // the usual one history is not worth a line
+	}
+	err = c.pages(a, "/v1/lost", url.Values{}, func(body []byte) (*string, error) {
+		page, err := decodePage[lostPage](body)
+		for _, l := range page.Lost {
+			lines = append(lines, fmt.Sprintf("lost in epoch %d of %s: sequences %d to %d (%s)\n", l.Epoch, verifier.Escape(l.Stream), l.From, l.To, verifier.Escape(l.Why)))
+		}
+		return page.Next, err
+	})
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	return a.printf("\n%s", strings.Join(lines, ""))
 }
 
 func (c *runsCmd) print(a *app, table *tabwriter.Writer, raw jsontext.Value) error {
@@ -85,14 +147,16 @@ func (c *runsCmd) print(a *app, table *tabwriter.Writer, raw jsontext.Value) err
 	if l.Head != nil {
 		head = short(*l.Head)
 	}
-	_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", tenantToken(l.Tenant), short(l.Session), verifier.Escape(l.Chain),
-		l.Outcome, l.Conformity, l.Segments, l.Rejected, l.Late, head, l.evidence())
+	_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", tenantToken(l.Tenant), short(l.Session), verifier.Escape(l.Chain),
+		l.Outcome, l.Conformity, l.Coverage, l.Segments, l.Rejected, l.Late, head, l.evidence())
 	return err
 }
 
 // evidence tells where the evidence of a chain lies, or why there is none.
 func (l *runLine) evidence() string {
 	switch {
+	case l.Damage != "":
+		return "DAMAGED: " + verifier.Escape(l.Damage)
 	case l.Sealed != nil && l.Sealed.Path != "":
 		return verifier.Escape(l.Sealed.Path)
 	case l.Sealed != nil:
