@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // crashEnv makes the test binary a writer that is killed: directory, point,
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 		openDamaged(path)
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 var crashPoints = []string{"before commit", "in commit", "after commit", "published"}

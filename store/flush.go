@@ -18,14 +18,13 @@ type flushLimits struct {
 	pending int    // entries that one chain's state is rebuilt from, at most, and a transaction's worth
 }
 
-var defaultFlush = flushLimits{tail: 1 << 16, slack: 1 << 13, pending: 256}
-
 // flushDue flushes the chains that ended, those with many pending entries, and
 // those that hold back the tail.
 func (w *writer) flushDue() error {
 	var due []*chain
 	for _, c := range w.touched {
-		if c.next.last.fixedArrival != 0 || len(c.next.pending) >= w.s.flush.pending {
+		n := len(c.next.pending)
+		if n > 0 && c.next.last.fixedArrival != 0 || n >= w.s.flush.pending {
 			due = append(due, c)
 			c.flushed = true
 		}

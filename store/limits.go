@@ -24,4 +24,26 @@ const (
 	scanPerTx = 4096
 	// scanPerPage bounds the entries that one filtered page looks at.
 	scanPerPage = 1 << 17
+
+	// maxGroup bounds the calls that share one transaction.
+	maxGroup = 4096
+	// maxReason bounds the bytes of text that FailSeal keeps.
+	maxReason = 1 << 10
+	// maxLostPerChain bounds the lost ranges that a chain's record names.
+	maxLostPerChain = 1000
+	// MaxFindings bounds the findings kept in a report of Check.
+	MaxFindings = 1000
+
+	// maxMarkSize bounds the bytes of the mark file.
+	maxMarkSize = 256
+	// minPageSize and maxPageSize are what a bbolt file may have, in bytes.
+	minPageSize, maxPageSize = 1 << 10, 1 << 16
+	// maxPageSpan bounds the pages of one run: the longest value and some.
+	maxPageSpan = 1 << 16
+	// maxTreeDepth bounds the levels of a tree; an honest one has less than ten.
+	maxTreeDepth = 64
 )
+
+// defaultFlush is from measurement: opening reads 65,536 entries in a tenth of
+// a second, and longer tails save little.
+var defaultFlush = flushLimits{tail: 1 << 16, slack: 1 << 13, pending: 256}

@@ -2,9 +2,6 @@ package store
 
 import "sort"
 
-// maxLostPerChain bounds the lost ranges that a chain's record names.
-const maxLostPerChain = 1000
-
 // lostAcross returns the ranges that were lost while the chain was open. IDs and
 // the arrival numbers at which ranges were recorded rise together.
 func (v *view) lostAcross(st *standing) ([]LostRange, error) {

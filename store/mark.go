@@ -21,10 +21,7 @@ type mark struct {
 	size int64    // bytes
 }
 
-const (
-	markFormat  = "chaind store %s has had %d bytes\n"
-	maxMarkSize = 256 // bytes
-)
+const markFormat = "chaind store %s has had %d bytes\n"
 
 func (m *mark) read() error {
 	info, err := m.root.Lstat(MarkFile)

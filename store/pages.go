@@ -32,8 +32,6 @@ const (
 	flagMeta     = 0x04
 	flagFreelist = 0x10
 	flagBucket   = 0x01 // of a leaf element
-
-	minPageSize, maxPageSize = 1 << 10, 1 << 16
 )
 
 // metaPage is one of the two meta pages.
@@ -146,9 +144,6 @@ type page struct {
 	span  uint64 // pages it takes
 	data  []byte // with the header
 }
-
-// maxPageSpan bounds the pages of one run: the longest value and some.
-const maxPageSpan = 1 << 16
 
 // read reads a page that may be anything.
 func (p *pageFile) read(id uint64, buf []byte) (*page, []byte, error) {

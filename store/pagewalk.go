@@ -7,9 +7,6 @@ import (
 	"os"
 )
 
-// maxTreeDepth bounds the levels of a tree; an honest one has less than ten.
-const maxTreeDepth = 64
-
 // pageWalk visits every page that a snapshot can reach, once.
 type pageWalk struct {
 	*pageFile

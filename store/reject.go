@@ -66,15 +66,26 @@ func (w *writer) reject(ep *Epoch, e *events.Event, effect *events.Effect) (uint
 	return w.n.rejections, w.put(tableSeen, seenKey(ep.Number, e.StreamSeq), id)
 }
 
-// rejectedBefore finds the rejection of this very delivery.
+// rejectedBefore finds the rejection of this very delivery. A sequence at or
+// below the base of the current epoch had its effect in an earlier one.
 func (w *writer) rejectedBefore(ep *Epoch, e *events.Event, effect *events.Effect) (bool, error) {
-	id, err := w.get(tableSeen, seenKey(ep.Number, e.StreamSeq))
-	if id == nil || err != nil {
-		return false, err
+	var r *rejection
+	for at := ep; at != nil && r == nil; {
+		id, err := w.get(tableSeen, seenKey(at.Number, e.StreamSeq))
+		if err == nil && id != nil {
+			r, err = w.rejection(binary.BigEndian.Uint64(id))
+		}
+		if err == nil && e.StreamSeq <= at.Base {
+			at, err = w.epochBefore(at)
+		} else {
+			at = nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	r, err := w.rejection(binary.BigEndian.Uint64(id))
-	if err != nil || r.Sum != e.Sum || r.Subject != e.Subject {
-		return false, err
+	if r == nil || r.Sum != e.Sum || r.Subject != e.Subject {
+		return false, nil
 	}
 	*effect = r.effect()
 	if !e.Attributed {
@@ -86,6 +97,24 @@ func (w *writer) rejectedBefore(ep *Epoch, e *events.Event, effect *events.Effec
 	}
 	effect.Head = c.state.Head
 	return true, nil
+}
+
+// epochBefore is the epoch that one of the same stream replaced; nil: none.
+func (v *view) epochBefore(ep *Epoch) (*Epoch, error) {
+	for n := ep.Number - 1; n > 0; n-- {
+		before := new(Epoch)
+		found, err := v.read(tableEpochs, key64(uint64(n)), before)
+		if err == nil && !found {
+			err = missing(tableEpochs, key64(uint64(n)), "the epoch")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if before.Stream == ep.Stream {
+			return before, nil
+		}
+	}
+	return nil, nil
 }
 
 // rejection reads the rejection of an ID, which must exist.

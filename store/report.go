@@ -35,9 +35,6 @@ type CheckReport struct {
 	More     uint64 // findings beyond MaxFindings, counted only
 }
 
-// MaxFindings bounds the findings kept in a report.
-const MaxFindings = 1000
-
 // CheckProgress tells how far Check is.
 type CheckProgress struct {
 	Phase       string // "pages", "journal", "chains", "indexes"

@@ -8,9 +8,6 @@ import (
 	"github.com/chaind/chaind/segments"
 )
 
-// maxReason bounds the text that FailSeal keeps.
-const maxReason = 1 << 10
-
 // fixedRecord is a value of the table of ended chains. It is written once.
 type fixedRecord struct {
 	Fixed

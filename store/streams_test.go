@@ -141,6 +141,37 @@ func TestBrokerRolledBack(t *testing.T) {
 	}
 }
 
+// What was rejected before the broker went back, and comes again after, is
+// known; so are events at or below the base of the new epoch.
+func TestRedeliveryFromAnEarlierEpoch(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, testConfig(t))
+	bad := func(seq uint64) *events.Event { return decoded(testKey("c").Subject(events.VerbStep), "{}", seq) }
+	stray := func(seq uint64) *events.Event { return decoded("evidence.nowhere", "{}", seq) }
+	batch := func(evs ...*events.Event) {
+		t.Helper()
+		mustAppend(t, s, &events.Batch{Stream: testStream, Events: evs})
+	}
+	batch(step("c", "a", 1), bad(2), stray(3), step("c", "b", 4), step("c", "c", 5))
+	if _, err := s.BeginEpoch(context.Background(), testStream, 4, WhyRolledBack); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		batch(step("c", "a", 1), bad(2), stray(3), step("c", "b", 4), step("c", "new", 5))
+		s = reopen(t, s)
+	}
+	epochs, _ := s.Epochs()
+	page, _, err := s.Rejected(RejectedQuery{})
+	if err != nil || len(epochs) != 2 || len(page) != 2 {
+		t.Errorf("%d epochs, %d rejections, %v", len(epochs), len(page), err)
+	}
+	if st := state(t, s, "c"); st.Segments != 4 || st.Duplicates != 0 || st.Rejected != 1 {
+		t.Errorf("%d segments, %d duplicates, %d rejected", st.Segments, st.Duplicates, st.Rejected)
+	}
+	mustCheck(t, s)
+	s.Close()
+}
+
 // The daemon sees it first: it begins the epoch before the messages come.
 func TestBeginEpoch(t *testing.T) {
 	t.Parallel()

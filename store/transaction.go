@@ -14,9 +14,6 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxGroup bounds the calls that share one transaction.
-const maxGroup = 4096
-
 // request is a call that waits for its part in a transaction.
 type request struct {
 	op   func(*writer) error
