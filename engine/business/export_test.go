@@ -18,3 +18,11 @@ var (
 	Amount      = amount
 	RefusedPair = refusedPair
 )
+
+// The expressions of claims.
+const (
+	CompareForm = compareForm
+	SuperForm   = superForm
+	CountsForm  = countsForm
+	QuotedForm  = quotedForm
+)
