@@ -155,6 +155,8 @@ func NewIntake(cfg IntakeConfig) (*Intake, error) {
 // logged, shows in [Intake.Stats], and is tried again for ever, except for what
 // cfg.Fatal names. Run must not be called twice at the same time.
 func (in *Intake) Run(ctx context.Context) error {
+	in.stats.stopped.Store(false)
+	defer in.stats.stopped.Store(true)
 	wait := time.Duration(0)
 	for sleep(ctx, wait) {
 		before := in.stats.applied.Load()
@@ -163,7 +165,7 @@ func (in *Intake) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		in.stats.failed(err)
+		in.stats.ended(err)
 		var fatal *fatalError
 		if errors.As(err, &fatal) {
 			return fatal.error

@@ -132,7 +132,11 @@ func (p *puller) word(m *nats.Msg) error {
 	}
 	short, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages"))
 	if err != nil || status != "408" && status != "409" {
-		return fmt.Errorf("pull messages: %s %s", status, m.Header.Get("Description"))
+		err := fmt.Errorf("pull messages: %s %s", status, m.Header.Get("Description"))
+		if status == "409" || status == "404" { // the consumer was deleted, or never was
+			return &troubled{err, TroubleConsumer}
+		}
+		return err
 	}
 	p.left -= short
 	return nil

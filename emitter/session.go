@@ -78,7 +78,7 @@ func (s *session) recreate(ctx context.Context) error {
 	cfg := &s.in.cfg
 	err := s.stream.DeleteConsumer(ctx, cfg.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return fmt.Errorf("replace consumer %s: %w", cfg.Durable, err)
+		return &troubled{fmt.Errorf("replace consumer %s: %w", cfg.Durable, err), TroubleConsumer}
 	}
 	_, err = s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable:       cfg.Durable,
@@ -91,7 +91,7 @@ func (s *session) recreate(ctx context.Context) error {
 		ReplayPolicy:  jetstream.ReplayInstantPolicy,
 	})
 	if err != nil {
-		return fmt.Errorf("create consumer %s: %w", cfg.Durable, err)
+		return &troubled{fmt.Errorf("create consumer %s: %w", cfg.Durable, err), TroubleConsumer}
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (s *session) inspect(ctx context.Context, idle uint64) uint64 {
 	info, err := s.stream.Info(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		s.fail(fmt.Errorf("look at stream: %w", err))
+		s.fail(&troubled{fmt.Errorf("look at stream: %w", err), TroubleStream})
 		return idle
 	case err != nil:
 		s.in.stats.failed(fmt.Errorf("look at stream: %w", err))

@@ -34,14 +34,34 @@ type Stats struct {
 	LookedAt time.Time
 
 	Connected bool      // a session reads the stream
+	Trouble   Trouble   // why none does
 	Failing   time.Time // since when Append has been failing; zero: it is not
 	LastError string    // of the intake, of any time; "": none
 	Warnings  []Warning // of the stream
 }
 
+// Trouble says what keeps an [Intake] from reading.
+type Trouble string
+
+const (
+	NoTrouble         Trouble = ""
+	TroubleConnection Trouble = "connection" // the broker does not answer, or has not been asked yet
+	TroubleStream     Trouble = "stream"     // the stream is missing and cannot be made
+	TroubleConsumer   Trouble = "consumer"   // the consumer is missing and cannot be made
+	TroubleStopped    Trouble = "stopped"    // Run has ended
+)
+
+// troubled gives an error the trouble that it is about.
+type troubled struct {
+	error
+	about Trouble
+}
+
+func (t *troubled) Unwrap() error { return t.error }
+
 type stats struct {
 	fetched, redelivered, batches, bytes, acked, lost, epochs, appendErrors, sessions, applied, last atomic.Uint64
-	connected                                                                                        atomic.Bool
+	connected, stopped                                                                               atomic.Bool
 
 	mu sync.Mutex
 	// The rest is guarded by mu, held for a few assignments at a time.
@@ -51,6 +71,7 @@ type stats struct {
 	warnings  []Warning
 	lookedAt  time.Time
 	failing   time.Time
+	trouble   Trouble // of the last session that ended; "" before
 	lastError string
 }
 
@@ -71,6 +92,14 @@ func (in *Intake) Stats() Stats {
 	snap.Verdicts, snap.Rejected = maps.Clone(s.verdicts), maps.Clone(s.rejected)
 	snap.Stream, snap.LookedAt = s.stream, s.lookedAt
 	snap.Failing, snap.LastError = s.failing, s.lastError
+	switch {
+	case s.stopped.Load():
+		snap.Trouble = TroubleStopped
+	case !snap.Connected && s.trouble == NoTrouble:
+		snap.Trouble = TroubleConnection
+	case !snap.Connected:
+		snap.Trouble = s.trouble
+	}
 	snap.Warnings = append([]Warning(nil), s.warnings...)
 	return snap
 }
@@ -111,6 +140,19 @@ func (s *stats) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastError = err.Error()
+}
+
+// ended keeps what the end of a session was about.
+func (s *stats) ended(err error) {
+	about := TroubleConnection
+	var t *troubled
+	if errors.As(err, &t) {
+		about = t.about
+	}
+	s.mu.Lock()
+	s.trouble = about
+	s.mu.Unlock()
+	s.failed(err)
 }
 
 // looked records what a look at the stream showed.

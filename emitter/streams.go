@@ -129,7 +129,7 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 		return stream.CachedInfo(), true, nil
 	}
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return nil, false, err
+		return nil, false, &troubled{err, TroubleStream}
 	}
 	if stream, err = js.Stream(ctx, want.Name); err != nil {
 		return nil, false, err

@@ -141,9 +141,14 @@ func TestCommitErrors(t *testing.T) {
 	fail := func(err error) func(*bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error { return errors.Join(tx.Rollback(), err) }
 	}
-	s.testingOnly.commit = fail(pathError("write", syscall.ENOSPC))
-	if _, err := s.Append(context.Background(), v.batch(100, 200)); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrBroken) {
-		t.Fatalf("full disk: %v", err)
+	for fault, cause := range map[WriteFault]error{FaultDiskFull: syscall.ENOSPC, FaultReadOnly: syscall.EROFS} {
+		s.testingOnly.commit = fail(pathError("write", cause))
+		if _, err := s.Append(context.Background(), v.batch(100, 200)); !errors.Is(err, cause) || errors.Is(err, ErrBroken) {
+			t.Fatalf("%s: %v", fault, err)
+		}
+		if st, err := s.Stats(); err != nil || st.WriteFault != fault {
+			t.Errorf("fault %q, want %q (%v)", st.WriteFault, fault, err)
+		}
 	}
 	s.testingOnly.commit = nil
 	mustAppend(t, s, v.batch(100, 200))

@@ -1,6 +1,11 @@
 package store
 
-import "github.com/chaind/chaind/events"
+import (
+	"errors"
+	"syscall"
+
+	"github.com/chaind/chaind/events"
+)
 
 // FindingClass sorts what [Store.Check] finds.
 type FindingClass string
@@ -49,8 +54,36 @@ type Stats struct {
 	PendingSeals      uint64
 	FailingSeals      uint64 // pending with at least one failed attempt
 	LastSealError     string // of the failing seal that failed last; "" when none fails
+	SealJobs          uint64 // ever given, pending ones included
 	PendingRejections uint64
+	Rejections        uint64 // ever recorded, pending ones included
 	LostRanges        uint64
 	LostEvents        uint64 // sum of the lengths of the lost ranges
 	LastWriteError    string // of the last append; "" when it succeeded
+	WriteFault        WriteFault
+}
+
+// WriteFault says why the last write transaction failed.
+type WriteFault string
+
+const (
+	NoFault       WriteFault = ""
+	FaultReadOnly WriteFault = "read_only" // the file system takes no writes
+	FaultDiskFull WriteFault = "disk_full"
+	FaultBroken   WriteFault = "broken" // [ErrBroken]: open the store again
+	FaultOther    WriteFault = "other"
+)
+
+func faultOf(err error) WriteFault {
+	switch {
+	case err == nil:
+		return NoFault
+	case errors.Is(err, ErrBroken):
+		return FaultBroken
+	case errors.Is(err, syscall.EROFS):
+		return FaultReadOnly
+	case isDiskFull(err):
+		return FaultDiskFull
+	}
+	return FaultOther
 }

@@ -11,9 +11,9 @@ func (s *Store) Stats() (Stats, error) {
 	s.mu.RLock()
 	n := s.n
 	st := Stats{Chains: n.chains, Arrivals: n.arrivals, PendingSeals: n.pending, FailingSeals: n.failing,
-		PendingRejections: n.rejections - n.published, LostRanges: n.lost, LostEvents: n.lostEvents}
+		SealJobs: n.jobs, PendingRejections: n.rejections - n.published, Rejections: n.rejections, LostRanges: n.lost, LostEvents: n.lostEvents}
 	if s.writeErr != nil {
-		st.LastWriteError = s.writeErr.Error()
+		st.LastWriteError, st.WriteFault = s.writeErr.Error(), faultOf(s.writeErr)
 	}
 	s.mu.RUnlock()
 	err := s.view(func(v *view) (err error) {

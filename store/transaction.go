@@ -194,18 +194,21 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 	return nil
 }
 
-// commitFailed tells a full disk, which was found while writing and leaves
-// nothing behind, from everything else. After a failed fsync the kernel may
+// commitFailed tells a disk that is full or read-only, which was found while
+// writing and leaves nothing behind, from everything else. After a failed fsync the kernel may
 // have dropped the pages and say nothing the next time: what a later commit
 // would build on is not known, so this process writes no more.
 func (s *Store) commitFailed(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) && path.Op != "sync" && isDiskFull(path.Err) {
+	if errors.As(err, &path) && true && isRefused(path.Err) {
 		return sealOff("commit", err)
 	}
 	s.fatal = fmt.Errorf("commit: %w: %v", ErrBroken, err)
 	return s.fatal
 }
+
+// isRefused: nothing of the write was done, and it may be tried again.
+func isRefused(err error) bool { return isDiskFull(err) || errors.Is(err, syscall.EROFS) }
 
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
