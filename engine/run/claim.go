@@ -57,7 +57,7 @@ var shapes = []shape{
 	{"chaind.run.attempts", "Attempts: ", areaAttempts, (*model).attempted},
 	{"chaind.run.requests_issued", "Requests: ", 0, (*model).requests},
 	{"chaind.run.runs_sealed", "Runs: ", areaArtifact, (*model).runs},
-	{"chaind.run.producer_agrees", "Producer: ", areaChain, (*model).producer},
+	{"chaind.run.producer_agrees", "Producer: ", 0, (*model).producer},
 	{"chaind.run.complete_at_intake", "Intake: ", areaIntake, (*model).complete},
 }
 

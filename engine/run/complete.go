@@ -204,6 +204,9 @@ func (m *model) tellEvents(c *claim) {
 	if numbers := m.numbers(); len(numbers) == 1 {
 		c.say(" The producer's numbers are %d to %d.", numbers[0].from, numbers[0].to)
 	}
+	if m.facts.End != nil && m.facts.End.ProducerSeq == nil && m.facts.Declared == nil && !m.stated() {
+		c.say(" Nothing that the producer declared covers the end.")
+	}
 	if rest := m.intake.rest; rest != nil {
 		c.say(" Of the rejections %d are not packaged, only their digest %s.", rest.count, rest.digest)
 	}

@@ -135,7 +135,10 @@ func (r *graphReader) readSegment(n *reader) {
 	s.Seq, s.Prev, s.EmittedAtMS = n.number("seq"), n.someDigest("prev"), n.someNumber("at_ms")
 	stated, text := n.digest("digest"), n.text("kind_jcs")
 	kind, deviations, err := segments.DecodeKind([]byte(text))
-	s.Kind = kind
+	if err == nil {
+		s.Kind = kind
+		r.order.Add(&s.Segment)
+	}
 	r.segments = append(r.segments, s)
 	if n.bad || err != nil || len(deviations) > 0 || s.Seq != seq {
 		r.broken = append(r.broken, seq)
@@ -146,7 +149,6 @@ func (r *graphReader) readSegment(n *reader) {
 	if digest != stated {
 		r.broken = append(r.broken, seq)
 	}
-	r.order.Add(&s.Segment)
 	r.compare(n.Node, r.form.segment(&s, digest, string(segments.AppendKindJCS(nil, kind))), areaSegments)
 }
 

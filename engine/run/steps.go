@@ -133,12 +133,12 @@ type tally struct {
 	reason               string // of the last failure
 }
 
-// state is the step's own verdict. A step that nothing is known of was not
-// attempted, as far as the record goes.
+// state is the step's own verdict. That no attempt is recorded does not say
+// that there was none.
 func (t *tally) state() string {
 	switch {
 	case t == nil:
-		return "not attempted"
+		return "no attempt recorded"
 	case t.open > 0:
 		return "outcome unknown"
 	case t.ended > 0:
