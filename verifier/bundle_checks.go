@@ -38,6 +38,7 @@ var bundleChecks = []check{
 	{name: "claims"},
 	{name: "answer"},
 	{name: "action"},
+	{name: "expected_head", pass: "as expected"},
 	{name: "expected_outcome", pass: "as expected"},
 }
 

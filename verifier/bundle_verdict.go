@@ -7,50 +7,49 @@ import (
 
 	"github.com/chaind/chaind/bundle"
 	"github.com/chaind/chaind/engine"
+	"github.com/chaind/chaind/engine/run"
 )
 
-// RunDomain is the engine domain of bundles that seal a run; its chain node says
-// how the run ended.
-const RunDomain = "evidence-run"
+// outcomes are the words that a caller may expect of a run.
+var outcomes = []run.Outcome{run.Open, run.Succeeded, run.Failed, run.Cancelled, run.Abandoned}
 
-// outcomes are the words that a run can end with, and open.
-var outcomes = []string{"open", "succeeded", "failed", "cancelled", "abandoned"}
-
-// outcome takes how a run ended from the evidence, when the first claim, which
-// says so, re-derives, and compares it with what the caller expects.
-func (t *trial) outcome() {
-	if result := t.content.Result; result != nil && result.Domain == RunDomain && len(t.content.Claims) > 0 &&
-		t.content.Claims[0].Verdict == ClaimRederived && t.exit != ExitEnvelope && t.exit != ExitSemantic {
-		t.content.Outcome = recordedOutcome(t.content.Bundle)
+// summarize reads what the run amounts to, which means something only when
+// nothing has failed.
+func (t *trial) summarize() {
+	result := t.content.Result
+	if result == nil || result.Taxonomy != engine.ReDerived || result.Domain != run.Name || t.exit == ExitEnvelope || t.exit == ExitSemantic {
+		return
 	}
-	want, got := t.o.ExpectOutcome, t.content.Outcome
-	switch {
-	case want == "":
-		t.note("expected_outcome", StatusNotApplicable, "no outcome was expected")
-	case got == "":
-		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "expected was " + quoted(want) + ", and no outcome of a run is established"})
-	case got != want:
-		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "the run ended as " + got + ", expected was " + quoted(want)})
+	if summary, err := run.Summarize(t.content.Bundle); err == nil {
+		t.content.Run = summary
 	}
 }
 
-// recordedOutcome reads the outcome of the chain node; "" for none of the words.
-func recordedOutcome(b *bundle.Bundle) string {
-	for _, node := range b.Closure.Get("graph").Get("nodes").Items() {
-		if node.Get("record").Get("id").Text() != "chain" {
-			continue
-		}
-		for _, pair := range node.Get("attributes").Items() {
-			var words []string
-			for _, word := range pair.Items() {
-				words = append(words, word.Text())
-			}
-			if len(words) == 2 && words[0] == "outcome" && slices.Contains(outcomes, words[1]) {
-				return words[1]
-			}
-		}
+// expectations compares the run with what the caller knows from elsewhere.
+func (t *trial) expectations() {
+	t.summarize()
+	t.expectHead()
+	want, run := t.o.ExpectOutcome, t.content.Run
+	switch {
+	case want == "":
+		t.note("expected_outcome", StatusNotApplicable, "no outcome was expected")
+	case run == nil:
+		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "expected was " + quoted(want) + ", and no outcome of a run is established"})
+	case run.Word != want:
+		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "the run is " + quoted(run.Word) + ", expected was " + quoted(want)})
 	}
-	return ""
+}
+
+func (t *trial) expectHead() {
+	want, run := t.o.ExpectHead, t.content.Run
+	switch {
+	case want == nil:
+		t.note("expected_head", StatusNotApplicable, "no head was expected")
+	case run == nil || run.Head == "":
+		t.fail("expected_head", ExitEnvelope, Finding{Code: CodeExpectedHead, Detail: "no head of a run is established, expected was " + want.String()})
+	case run.Head != want.String():
+		t.fail("expected_head", ExitEnvelope, Finding{Code: CodeExpectedHead, Detail: "the run has head " + quoted(run.Head) + ", expected was " + want.String()})
+	}
 }
 
 // conclude derives verdict, summary and exit code of a trust bundle.
@@ -65,7 +64,7 @@ func (t *trial) conclude() {
 }
 
 func (t *trial) degraded() bool {
-	return t.o.IntegrityOnly || t.content.Result == nil || t.content.Result.Degraded()
+	return t.content.Result == nil || t.content.Result.Degraded() || t.empty()
 }
 
 func (t *trial) word() Verdict {
@@ -86,7 +85,7 @@ func (t *trial) word() Verdict {
 		return Empty
 	case t.o.IntegrityOnly:
 		return Unchecked
-	case t.content.Outcome == "open":
+	case t.content.Run != nil && t.content.Run.Outcome == run.Open:
 		return Unsealed
 	}
 	return Degraded
@@ -103,14 +102,21 @@ func (t *trial) envelopeWord() Verdict {
 	return Untrusted
 }
 
-// empty says that the file packages no evidence at all.
+// empty says that the file packages no evidence at all, or a run in which
+// nothing happened.
 func (t *trial) empty() bool {
+	if t.content.Run != nil && t.content.Run.Segments == 0 {
+		return true
+	}
 	nodes := t.content.Bundle.Closure.Get("graph").Get("nodes")
 	return nodes.Kind() == bundle.Array && nodes.Len() == 0
 }
 
 func (t *trial) sentence() string {
 	if t.decisive != nil {
+		if failing := t.failing(); t.exit == ExitSemantic && failing != "" {
+			return failing
+		}
 		said := fmt.Sprintf("%s: %s", t.decisive.Code, t.decisive.Detail)
 		if t.count > 1 {
 			said += fmt.Sprintf(" (and %d more)", t.count-1)
@@ -119,12 +125,37 @@ func (t *trial) sentence() string {
 	}
 	lead := ""
 	switch {
-	case t.content.Outcome != "":
-		lead = t.content.Outcome + ": "
+	case t.content.Run != nil:
+		lead = t.content.Run.Word + ": "
 	case t.content.Result != nil && t.content.Result.Recorded.Refused && t.content.Result.Answer == engine.AnswerRederives:
 		lead = "refusal: "
 	}
 	return lead + t.established() + ", signature " + string(t.report.Signature.State)
+}
+
+// maxIndexes is how many claims a summary names.
+const maxIndexes = 20
+
+// failing names the claims that fail, and says whether anything else does; "":
+// no claim does.
+func (t *trial) failing() string {
+	var indexes []string
+	for i := range t.content.Claims {
+		if v := t.content.Claims[i].Verdict; v == ClaimUnsupported || v == ClaimAltered {
+			indexes = append(indexes, fmt.Sprint(i))
+		}
+	}
+	if len(indexes) == 0 {
+		return ""
+	}
+	said := fmt.Sprintf("%d of %s do not re-derive: %s", len(indexes), counted(uint64(len(t.content.Claims)), "claim"), strings.Join(indexes[:min(len(indexes), maxIndexes)], ", "))
+	if len(indexes) > maxIndexes {
+		said += ", …"
+	}
+	if others := t.count - len(indexes); others > 0 {
+		said += fmt.Sprintf("; and %s", counted(uint64(others), "other fault"))
+	}
+	return said
 }
 
 // established says how much of the content holds, and why not more. Nothing has
@@ -135,7 +166,7 @@ func (t *trial) established() string {
 	case result == nil:
 		return "the file is intact, and nothing checked what it says"
 	case t.empty():
-		return "the file packages no evidence, so nothing it says is established"
+		return "the file packages no evidence of anything, so nothing it says is established"
 	case result.Reason != nil:
 		return fmt.Sprintf("%s: %s; the file is intact, and nothing it says is established", result.Taxonomy, sentence(result.Reason.Detail))
 	}
@@ -151,7 +182,8 @@ func (t *trial) established() string {
 		parts = append(parts, "the ranking has a tie that is not reproducible")
 	}
 	if n := t.claimsThat(ClaimUnverified); n > 0 {
-		parts = append(parts, counted(uint64(n), "claim")+" not established")
+		first := slices.IndexFunc(t.content.Claims, func(c ClaimReport) bool { return c.Verdict == ClaimUnverified })
+		parts = append(parts, counted(uint64(n), "claim")+" not established, first "+quoted(t.content.Claims[first].Text))
 	}
 	if n := len(t.content.Withheld); n > 0 {
 		parts = append(parts, counted(uint64(n), "item")+" withheld")

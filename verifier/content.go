@@ -6,12 +6,13 @@ import (
 
 	"github.com/chaind/chaind/bundle"
 	"github.com/chaind/chaind/engine"
+	"github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/keys"
 )
 
 // Content is what a trust bundle says and what became of it. What the file
 // records, Result.Recorded above all, is the file's word and no verdict; its
-// texts are raw. Claims, Outcome and Upstreams are ours.
+// texts are raw. Claims, Upstreams, Action and Run are ours.
 type Content struct {
 	Bundle     *bundle.Bundle
 	Root       string // recomputed; "": it could not be
@@ -22,7 +23,7 @@ type Content struct {
 	Claims    []ClaimReport  // one for each recorded claim
 	Upstreams []UpstreamReport
 	Action    ActionState
-	Outcome   string // how the run ended, as it re-derives; "": no run, or not established
+	Run       *run.Summary // what a run amounts to; nil: no run, or something fails
 }
 
 // ClaimVerdict is what re-execution makes of one claim.
@@ -100,7 +101,7 @@ func (t *trial) execute() string {
 	t.claims()
 	t.answer()
 	t.action()
-	t.outcome()
+	t.expectations()
 	return ""
 }
 
@@ -114,7 +115,7 @@ func (t *trial) unexecuted(why string) string {
 			t.note(name, StatusSkipped, why)
 		}
 	}
-	t.outcome()
+	t.expectations()
 	return ""
 }
 

@@ -1,6 +1,10 @@
 package verifier
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/chaind/chaind/engine/run"
+)
 
 // maxWithheld is how many withheld items the JSON lists; the rest is counted.
 const maxWithheld = 100
@@ -17,7 +21,8 @@ func appendContent(dst []byte, c *Content) []byte {
 	dst = append(dst, `},"canonical":`...)
 	dst = strconv.AppendBool(dst, c.Bundle.Canonical)
 	dst = appendRecorded(dst, c)
-	dst = appendOptional(append(dst, `,"outcome":`...), c.Outcome)
+	dst = append(dst, `,"run":`...)
+	dst = appendRun(dst, c.Run)
 	dst = append(dst, `,"claims":`...)
 	dst = appendList(dst, c.Claims, appendClaim)
 	dst = append(dst, `,"answer":`...)
@@ -68,5 +73,25 @@ func appendUpstream(dst []byte, u *UpstreamReport) []byte {
 	dst = appendOptional(append(dst, `,"cause":`...), u.Cause)
 	dst = appendOptional(append(dst, `,"signature":`...), string(u.Signature))
 	dst = appendOptional(append(dst, `,"public_key":`...), u.PublicKey)
+	return append(dst, '}')
+}
+
+func appendRun(dst []byte, r *run.Summary) []byte {
+	if r == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, `{"outcome":`...)
+	dst = appendText(dst, string(r.Outcome))
+	dst = appendOptional(append(dst, `,"reason":`...), r.Reason)
+	dst = appendMember(dst, "conformity", string(r.Conformity))
+	dst = appendMember(dst, "coverage", string(r.Coverage))
+	dst = appendMember(dst, "tenant", r.Tenant)
+	dst = appendMember(dst, "prompt_hash", r.PromptHash)
+	dst = appendMember(dst, "session", r.Session)
+	dst = appendMember(dst, "chain", r.Chain)
+	dst = strconv.AppendUint(append(dst, `,"segments":`...), r.Segments, 10)
+	dst = appendOptional(append(dst, `,"head":`...), r.Head)
+	dst = append(dst, `,"run_ids":`...)
+	dst = appendList(dst, r.RunIDs, func(dst []byte, id *string) []byte { return appendText(dst, *id) })
 	return append(dst, '}')
 }

@@ -65,7 +65,10 @@
 //	 "installed":[text,...],            versions of that domain that are known here
 //	 "taxonomy":"RE-DERIVED|INTEGRITY-ONLY|NOT-EVALUABLE"|null,
 //	 "question":text|null,"refused":bool|null,        as recorded
-//	 "outcome":text|null,               how a run ended, as it re-derives
+//	 "run":null|                        what a run amounts to, when nothing fails
+//	   {"outcome":text,"reason":text|null,"conformity":text,"coverage":text,
+//	    "tenant":text,"prompt_hash":text,"session":text,"chain":text,
+//	    "segments":n,"head":text|null,"run_ids":[text,...]},
 //	 "claims":[{"index":n,"text":text,"recorded":bool,"verdict":text,"cause":text|null},...],
 //	 "answer":"re-derives|differs|ranking-tie|not-performed"|null,
 //	 "action":"none|re-derived|fails|not-evaluable"|null,

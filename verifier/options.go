@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaind/chaind/engine"
+	"github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 )
@@ -48,7 +49,8 @@ type Options struct {
 	// report says artifact_absent.
 	Artifact *segments.SealDocument
 
-	// ExpectHead is the head that the chain must have; nil: any.
+	// ExpectHead is the head that the chain, or the run of a trust bundle, must
+	// have; nil: any.
 	ExpectHead *segments.Digest
 	// ExpectPlan is the plan commit id that the first and the last commit must
 	// have, 64 lower-case hexadecimal digits; "": any.
@@ -86,7 +88,7 @@ func (o *Options) Validate() error {
 		return ErrArtifactWithoutRun
 	case o.RequireSigned && o.AllowUnsigned:
 		return ErrSignaturePolicy
-	case o.ExpectOutcome != "" && !slices.Contains(outcomes, o.ExpectOutcome):
+	case o.ExpectOutcome != "" && !slices.Contains(outcomes, run.Outcome(o.ExpectOutcome)):
 		return ErrUnknownOutcome
 	}
 	return nil
@@ -101,7 +103,6 @@ func (o *Options) forEvidence() string {
 	}{
 		{o.Mode == Reference, "reference mode"},
 		{o.asked() != "", "a run id"},
-		{o.ExpectHead != nil, "an expected head"},
 		{o.ExpectPlan != "", "an expected plan"},
 		{o.RequireSteps, "that every step was executed"},
 	} {

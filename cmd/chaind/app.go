@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,9 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -106,13 +110,34 @@ func hintFor(p *problem, code int) string {
 	return ""
 }
 
-// printJSON writes one result as indented JSON; this is output only, nothing
-// here is hashed.
+// printJSON writes one result as indented JSON in which nothing can act on a
+// terminal; this is output only, nothing here is hashed.
 func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(inert(out.Bytes()))
+	return err
+}
+
+// inert spells what is not printable as \u escapes. In JSON such characters
+// stand in strings alone, line feeds between values apart.
+func inert(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r == '\n' || r == ' ' || unicode.IsPrint(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 // printf writes to standard output; a reader that went away is an error.

@@ -16,7 +16,11 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"Show the whole way on this machine in a few seconds: publish, seal, serve, verify, tamper."`
 	Publish  publishCmd  `cmd:"" help:"Publish events from a JSON Lines file, or only lint them."`
 	Close    closeCmd    `cmd:"" help:"End a chain that its producer abandoned, by publishing a seal event."`
-	Verify   verifyCmd   `cmd:"" help:"Check evidence files offline."`
+	Verify   verifyCmd   `cmd:"" help:"Check evidence files and trust bundles offline."`
+	Explain  explainCmd  `cmd:"" help:"Show what a trust bundle says, on what it rests, and what of it holds."`
+	Bundle   bundleCmd   `cmd:"" help:"Make a trust bundle from an evidence file, or ask the evidence in one another question."`
+	Chain    chainCmd    `cmd:"" help:"Answer a question from the claims of other trust bundles."`
+	Sign     signCmd     `cmd:"" help:"Sign a trust bundle."`
 	Keygen   keygenCmd   `cmd:"" help:"Create an Ed25519 signing key."`
 	Digest   digestCmd   `cmd:"" help:"Compute the digests of the evidence format, for runtimes in other languages."`
 	Runs     runsCmd     `cmd:"" help:"List chains and runs."`
@@ -35,6 +39,7 @@ Examples:
   chaind publish run.jsonl                    publish events to it
   chaind verify run.evidence.json             check an evidence file, offline
   chaind verify --trusted-pubkey KEY *.json   … and who signed it
+  chaind explain run.tsb                      what a trust bundle claims, and what of it re-derives
 
 Exit codes: 0 pass, 2 semantic failure, 3 degraded, 4 envelope broken, 5 policy, 64 usage, 1 could not run.`
 

@@ -59,7 +59,10 @@ func (o *digestOutput) print(a *app, r digestResult) error {
 const maxArtifact = 64 << 20
 
 // readInput reads the whole of a file or of standard input.
-func readInput(a *app, name string) ([]byte, error) {
+func readInput(a *app, name string) ([]byte, error) { return readBounded(a, name, maxArtifact) }
+
+// readBounded reads the whole of an input that has no more than limit bytes.
+func readBounded(a *app, name string, limit int64) ([]byte, error) {
 	in := a.stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -69,9 +72,9 @@ func readInput(a *app, name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxArtifact+1))
-	if err == nil && len(text) > maxArtifact {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxArtifact)
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}
 	if err != nil {
 		return nil, cannot(err, "")

@@ -11,25 +11,21 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/chaind/chaind/internal/daemon"
-	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/verifier"
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" help:"Evidence files; - reads standard input."`
+	Files []string `arg:"" help:"Evidence files and trust bundles, told apart by their content; - reads standard input."`
 
-	TrustedPubkey []string `help:"Trust this Ed25519 public key (hex; may be repeated)." placeholder:"HEX"`
-	TrustFile     string   `help:"YAML list of keys with public_key, comment and status (active, retired, revoked)." type:"path" placeholder:"FILE"`
-	RequireSigned bool     `help:"A file without a signature fails, trust list or not."`
-	AllowUnsigned bool     `help:"Forgive a missing signature, and nothing else, although keys are trusted."`
+	trustFlags
 
 	RunID         string `name:"run-id" help:"This run must be sealed in the chain." placeholder:"ID"`
 	Artifact      string `help:"Run snapshot of --run-id: its JSON body or the stored blob." type:"path" placeholder:"FILE"`
-	ExpectHead    string `help:"The chain must end in this head." placeholder:"HEX"`
+	ExpectHead    string `help:"The chain, or the run of a trust bundle, must end in this head." placeholder:"HEX"`
 	ExpectPlan    string `help:"The chain must have committed to this plan." placeholder:"HEX"`
-	ExpectOutcome string `help:"For trust bundles; an evidence file has no outcome." placeholder:"WORD"`
+	ExpectOutcome string `help:"The run of a trust bundle must have ended so: succeeded, failed, cancelled, abandoned, or open." placeholder:"WORD"`
+	IntegrityOnly bool   `help:"Leave the content of trust bundles unchecked. The verdict says so, and is never a pass."`
 	RequireSteps  bool   `help:"Every step of the plan must have been executed."`
 
 	Reference bool   `help:"Judge as Plasm's own verifier would, instead of strictly."`
@@ -41,16 +37,21 @@ func (c *verifyCmd) Help() string {
 	return `Checks need no network, no daemon and no credentials. The trusted keys of --trusted-pubkey, --trust-file and
 PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS add up; with any of them, a file must be signed by one of them.
 
+Of a trust bundle (.tsb) every digest is recomputed, and its question is answered again from the evidence in the
+file: what a pass says follows from that evidence. docs/trust-bundles.md explains the verdicts.
+
 Exit code, the worst of all files (1 before 4 before 2 before 5 before 3 before 0):
   0  pass
-  2  plan, order or seal do not hold
-  3  nothing failed, but no run is sealed
-  4  the file cannot be read, or its chain, head or signature is broken
+  2  plan, order or seal do not hold; a claim, answer or upstream of a trust bundle does not re-derive
+  3  nothing failed, but not everything is established: an unsealed chain, a domain that is unknown here, …
+  4  the file cannot be read, or its chain, head, digests or signature are broken
+  5  --expect-outcome is not met
   64 usage; 1 an artifact, key or trust list could not be read
 
 Examples:
   chaind verify run.evidence.json
   chaind verify --trusted-pubkey "$(cat signing.key.pub)" evidence/heads/*.evidence.json
+  chaind verify --expect-outcome succeeded --trust-file keys.yaml run.tsb
   chaind verify --run-id pr5c… --artifact snapshot.json run.evidence.json
   curl -s http://127.0.0.1:8477/execute/…/evidence | chaind verify --json -`
 }
@@ -92,13 +93,10 @@ type verified struct {
 func (c *verifyCmd) options(a *app) (verifier.Options, error) {
 	o := verifier.Options{
 		RequireSigned: c.RequireSigned, AllowUnsigned: c.AllowUnsigned, RequireSteps: c.RequireSteps,
-		RunID: c.RunID, ExpectPlan: c.ExpectPlan,
+		RunID: c.RunID, ExpectPlan: c.ExpectPlan, ExpectOutcome: c.ExpectOutcome, IntegrityOnly: c.IntegrityOnly,
 	}
 	if c.Reference {
 		o.Mode = verifier.Reference
-	}
-	if c.ExpectOutcome != "" {
-		return o, usageError("--expect-outcome is for trust bundles: an evidence file does not say how its run ended")
 	}
 	if c.Artifact != "" && strings.TrimSpace(c.RunID) == "" {
 		return o, usageError("--artifact needs --run-id: a snapshot is checked against the seal of one run")
@@ -116,7 +114,7 @@ func (c *verifyCmd) options(a *app) (verifier.Options, error) {
 		}
 	}
 	var err error
-	if o.Trust, err = loadTrust(c.TrustedPubkey, c.TrustFile); err != nil {
+	if o.Trust, err = c.trust(); err != nil {
 		return o, err
 	}
 	if o.Artifact, err = readArtifact(a, c.Artifact); err != nil {
@@ -126,19 +124,6 @@ func (c *verifyCmd) options(a *app) (verifier.Options, error) {
 		return o, usageError("%w", err)
 	}
 	return o, nil
-}
-
-// loadTrust reads the trust list: a bad flag is usage (64), a bad environment
-// or file means that verification could not run (1).
-func loadTrust(flags []string, file string) (*keys.TrustList, error) {
-	if _, err := keys.ParseFlags(flags); err != nil {
-		return nil, usageError("--trusted-pubkey: %w", err)
-	}
-	trust, _, err := daemon.LoadTrust(flags, lookUp(envTrustedKeys), file)
-	if err != nil {
-		return nil, cannot(err, "a trusted key is 64 hex digits; chaind keygen prints and stores it as FILE.pub")
-	}
-	return trust, nil
 }
 
 func readArtifact(a *app, path string) (*segments.SealDocument, error) {
@@ -161,17 +146,17 @@ func readArtifact(a *app, path string) (*segments.SealDocument, error) {
 func (c *verifyCmd) verify(a *app, name string, o verifier.Options) *verifier.Report {
 	o.Progress = a.verifyProgress(name)
 	if name == "-" {
-		return verifier.Evidence(a.ctx, a.stdin, o)
+		return verifier.File(a.ctx, a.stdin, o)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return verifier.Evidence(a.ctx, failing{err}, o)
+		return verifier.File(a.ctx, failing{err}, o)
 	}
 	defer f.Close()
 	if path, err := filepath.Abs(name); err == nil {
 		o.Location = verifier.LocationOf(filepath.ToSlash(path))
 	}
-	return verifier.Evidence(a.ctx, f, o)
+	return verifier.File(a.ctx, f, o)
 }
 
 // failing is a reader of a file that could not be opened.
@@ -243,7 +228,7 @@ func writeVerdict(w io.Writer, v verified, colour bool) {
 			idle = append(idle, check.Name)
 			continue
 		}
-		fmt.Fprintf(w, "  %-14s %-8s %s\n", check.Name, check.Status, check.Detail)
+		fmt.Fprintf(w, "  %-16s %-8s %s\n", check.Name, check.Status, check.Detail)
 	}
 	if len(idle) > 0 {
 		fmt.Fprintf(w, "  not applicable, or not asked for: %s\n", strings.Join(idle, ", "))
@@ -256,6 +241,7 @@ func writeVerdict(w io.Writer, v verified, colour bool) {
 	if r.ComputedHead != nil {
 		fmt.Fprintf(w, "  head %s\n", r.ComputedHead)
 	}
+	writeContent(w, r.Content)
 	fmt.Fprintf(w, "%s %s: %s (exit %d)\n", paint(string(r.Verdict), r.ExitCode, colour), verifier.Escape(v.name), r.Summary, r.ExitCode)
 }
 
