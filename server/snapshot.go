@@ -29,6 +29,8 @@ const (
 	CauseOutbox         = "outbox_stuck"   // rejections cannot be published
 	CauseSigningKey     = "signing_key"    // reload failed, the old one is in use
 	CauseTrustList      = "trust_list"     // reload failed, the old one is in use
+	CauseTokens         = "tokens"         // reload failed, the old ones are in use
+	CauseLogLevel       = "log_level"      // reload failed, the old one is in use
 	CauseReadinessCheck = "check_panicked" // the readiness check itself failed
 )
 
@@ -36,7 +38,8 @@ const (
 func CauseNames() []string {
 	return []string{
 		CauseStarting, CauseStopping, CauseDisconnected, CauseConsumer, CauseStream, CauseIntakeStopped, CauseStoreFailed,
-		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseReadinessCheck,
+		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseTokens, CauseLogLevel,
+		CauseReadinessCheck,
 	}
 }
 

@@ -20,7 +20,8 @@ type Config struct {
 	HTTP   HTTPConfig
 	Keys   KeyConfig
 
-	Reload  <-chan struct{}  // a receive reloads signing key and trust list; nil: never
+	Reload  <-chan struct{}  // a receive reloads signing key, trust list, tokens and log level; nil: never
+	Relevel func() error     // takes the log level anew at a reload; nil: it stays
 	Version string           // of the program, for metrics
 	Logger  *slog.Logger     // required
 	Now     func() time.Time // nil: time.Now
@@ -39,6 +40,7 @@ type NATSConfig struct {
 
 	Listen     string // embedded: host:port; port -1 picks a free one; "" is 127.0.0.1:4222
 	SyncAlways bool   // embedded: fsync every message before its ack (slower publishes)
+	Insecure   bool   // embedded: allow an address that other machines reach, though nobody is asked for a password
 
 	Replicas int // of streams that are created; 0 is 1
 }
@@ -56,7 +58,9 @@ type HTTPConfig struct {
 	Listen   string // host:port; "" is 127.0.0.1:8477, "off" is none
 	Cert     string // TLS certificate and key, PEM files
 	Key      string
-	Insecure bool // allow plain HTTP beyond loopback
+	Insecure bool     // allow plain HTTP beyond loopback
+	Tokens   string   // token file; "": everybody who can connect reads all
+	Hosts    []string // names by which the API is asked; nil: on loopback its own, elsewhere any
 }
 
 // KeyConfig names the signing key and whom to trust.
@@ -68,6 +72,7 @@ type KeyConfig struct {
 	Trusted        []string
 	TrustedEnv     *string // PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS; nil: unset
 	TrustFile      string
+	AllowUnsigned  bool // serve unsigned evidence although keys are trusted
 }
 
 const (
@@ -113,6 +118,9 @@ func (n *NATSConfig) validate() error {
 	if n.URL == "" && n.Listen == "" {
 		n.Listen = defaultNATSListen
 	}
+	if n.URL == "" && !n.Insecure && !loopback(n.Listen) {
+		return fmt.Errorf("nats-listen %s is reachable from other machines, and the NATS server inside asks nobody for a password: use an external one (nats-url), or say nats-insecure", n.Listen)
+	}
 	return nil
 }
 
@@ -146,15 +154,15 @@ func (h *HTTPConfig) validate() error {
 	if _, _, err := net.SplitHostPort(h.Listen); err != nil {
 		return fmt.Errorf("http-listen is not host:port: %w", err)
 	}
-	if h.loopback() {
+	if loopback(h.Listen) {
 		return nil
 	}
 	return fmt.Errorf("http-listen %s is reachable from other machines: give http-cert and http-key, or say insecure-http", h.Listen)
 }
 
 // loopback tells whether only this machine reaches the address.
-func (h *HTTPConfig) loopback() bool {
-	host, _, err := net.SplitHostPort(h.Listen)
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false
 	}
@@ -164,10 +172,13 @@ func (h *HTTPConfig) loopback() bool {
 
 // hosts are the names that a request may ask for. On loopback only the
 // loopback's own: a page from elsewhere whose name was made to point here must
-// not read evidence through somebody's browser. Elsewhere any name: a proxy in
-// front decides.
+// not read evidence through somebody's browser. Elsewhere those of the
+// configuration, or any name: a proxy in front decides.
 func (h *HTTPConfig) hosts() []string {
-	if h.loopback() {
+	if h.Hosts != nil {
+		return h.Hosts
+	}
+	if loopback(h.Listen) {
 		return []string{}
 	}
 	return nil

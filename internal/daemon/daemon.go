@@ -56,6 +56,7 @@ type Daemon struct {
 	log *slog.Logger
 
 	keys     *keyring
+	tokens   tokenBook
 	store    *store.Store
 	files    *sidecar.Dir
 	sidecars *sidecar.Sidecars
@@ -67,6 +68,8 @@ type Daemon struct {
 	intake   *emitter.Intake // nil: intake is off
 	listener net.Listener    // nil: HTTP is off
 	http     *http.Server
+
+	reloading reloading // what a reload takes anew, and what went wrong then
 
 	state   atomic.Pointer[string] // readiness beyond what the parts tell; nil: running
 	lagging atomic.Int64           // Unix nanoseconds at which the intake was first seen behind; 0: it is not
@@ -120,7 +123,9 @@ func (d *Daemon) openKeys(ctx context.Context) error {
 		return err
 	}
 	d.keys = ring
-	return nil
+	d.tokens.path = d.cfg.HTTP.Tokens
+	d.reloading = d.reloadables()
+	return d.tokens.load()
 }
 
 func (d *Daemon) openStore(context.Context) error {
@@ -202,7 +207,7 @@ func (d *Daemon) serve(ctx context.Context, started func(Info)) error {
 		readers.start("http", d.serveHTTP)
 	}
 	workers.start("sealer", d.sealer.Run)
-	workers.start("keys", func(ctx context.Context) error { return d.keys.watch(ctx, d.cfg.Reload) })
+	workers.start("reloads", d.watchReloads)
 	if d.intake != nil {
 		workers.start("rejections", d.publishRejections)
 		takers.start("intake", d.intake.Run)
@@ -250,14 +255,16 @@ func (d *Daemon) openHTTP(context.Context) error {
 		return nil
 	}
 	handler, err := server.New(server.Config{
-		Store:    d.store,
-		Sidecars: d.sidecars,
-		Trust:    func() *keys.TrustList { return d.keys.trust.Load() },
-		Ready:    d.causes,
-		Metrics:  d.metrics,
-		Hosts:    d.cfg.HTTP.hosts(),
-		Logger:   d.log,
-		Now:      d.cfg.Now,
+		Store:         d.store,
+		Sidecars:      d.sidecars,
+		Trust:         func() *keys.TrustList { return d.keys.trust.Load() },
+		Ready:         d.causes,
+		Metrics:       d.metrics,
+		Tokens:        d.tokens.source(),
+		Hosts:         d.cfg.HTTP.hosts(),
+		AllowUnsigned: d.cfg.Keys.AllowUnsigned,
+		Logger:        d.log,
+		Now:           d.cfg.Now,
 	})
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 
@@ -11,17 +10,13 @@ import (
 )
 
 // keyring holds the signing key and the trust list that are in use. Both may be
-// exchanged while the daemon runs; a reload that fails changes nothing and is
-// visible in the readiness.
+// exchanged while the daemon runs; a reload that fails changes nothing.
 type keyring struct {
 	cfg KeyConfig
 	log *slog.Logger
 
 	signer atomic.Pointer[keys.Signer]    // nil: nothing is signed
 	trust  atomic.Pointer[keys.TrustList] // nil: unpinned
-
-	signerFault atomic.Pointer[string] // of the last reload; nil: it went well
-	trustFault  atomic.Pointer[string]
 }
 
 // openKeyring loads and tests both; what is wrong stops the start, not a run.
@@ -67,48 +62,11 @@ func (k *keyring) loadSigner(ctx context.Context) error {
 	return nil
 }
 
-// watch reloads at each signal until ctx ends.
-func (k *keyring) watch(ctx context.Context, reload <-chan struct{}) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-reload:
-			k.reload(ctx)
-		}
-	}
-}
-
-// reload takes over what loads and keeps what does not, each for itself.
-func (k *keyring) reload(ctx context.Context) {
-	k.trustFault.Store(k.reloaded("trust list", k.loadTrust()))
-	k.signerFault.Store(k.reloaded("signing key", k.loadSigner(ctx)))
-}
-
-func (k *keyring) reloaded(what string, err error) *string {
-	if err == nil {
-		return nil
-	}
-	k.log.Error("reload failed, the old one stays in use", "what", what, "err", err)
-	text := fmt.Sprintf("reload of the %s failed, the one before is in use: %v", what, err)
-	return &text
-}
-
-// causes are why the keys make the daemon unready.
-func (k *keyring) causes() []server.Cause {
-	var causes []server.Cause
-	if text := k.signerFault.Load(); text != nil {
-		causes = append(causes, server.Cause{Name: server.CauseSigningKey, Detail: *text})
-	}
-	if text := k.trustFault.Load(); text != nil {
-		causes = append(causes, server.Cause{Name: server.CauseTrustList, Detail: *text})
-	}
-	return causes
-}
-
-func (k *keyring) state() server.KeyState {
+// state says what is signed with; stale tells that the last reload of the key
+// failed.
+func (k *keyring) state(stale bool) server.KeyState {
 	switch {
-	case k.signerFault.Load() != nil:
+	case stale:
 		return server.KeyStale
 	case k.signer.Load() != nil:
 		return server.KeyReady

@@ -32,7 +32,7 @@ func (d *Daemon) causes() []server.Cause {
 	if state := d.state.Load(); state != nil {
 		return []server.Cause{{Name: *state, Detail: "the daemon is " + *state}}
 	}
-	causes := d.keys.causes()
+	causes := d.reloading.causes()
 	causes = append(causes, d.intakeCauses()...)
 	return append(causes, d.storeCauses()...)
 }
@@ -85,7 +85,7 @@ func (d *Daemon) storeCauses() []server.Cause {
 
 // snapshot is the state of all parts at one moment, for the gauges.
 func (d *Daemon) snapshot() server.Snapshot {
-	snap := server.Snapshot{Key: d.keys.state(), Causes: d.causes()}
+	snap := server.Snapshot{Key: d.keys.state(d.reloading.stale(server.CauseSigningKey)), Causes: d.causes()}
 	if d.intake != nil {
 		s := d.intake.Stats()
 		snap.IntakeConnected, snap.AppliedSequence = s.Connected, s.Applied
