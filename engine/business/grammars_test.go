@@ -1,0 +1,156 @@
+package business_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/chaind/chaind/engine"
+	"github.com/chaind/chaind/engine/business"
+	"github.com/chaind/chaind/engine/decimal"
+	"github.com/chaind/chaind/engine/enginetest"
+)
+
+// opinion asks the six grammars, in their order.
+func opinion(tb testing.TB, g *engine.Graph, text string, ids ...string) (engine.Opinion, error) {
+	tb.Helper()
+	c := engine.Claim{Text: text}
+	for _, id := range ids {
+		n := g.Node(id)
+		if n == nil {
+			n = &engine.Node{Record: engine.Record{ID: id}}
+		}
+		c.Support = append(c.Support, &n.Record)
+	}
+	for _, grammar := range business.New(business.Version).Grammars {
+		got, err := grammar.Judge(&c, g)
+		if err != nil || got != engine.NoOpinion {
+			return got, err
+		}
+	}
+	return engine.NoOpinion, nil
+}
+
+func sales(numbers ...string) []string {
+	for i := range numbers {
+		numbers[i] = "I_SalesDocument:00005000" + numbers[i]
+	}
+	return numbers
+}
+
+// TestForgedClaims: claims over the published corpus, true ones and forgeries of
+// each shape.
+func TestForgedClaims(t *testing.T) {
+	g, _ := enginetest.Corpus(t, enginetest.Read(t, "honest.tsb"))
+	nordwind, mueller := []string{"50", "51", "71"}, []string{"01", "02", "20", "28", "60"}
+	all := func() []string { return sales(append(append([]string{}, nordwind...), mueller...)...) }
+	compare := func(a, x, n, b, y, m string) string {
+		return "'" + a + "' (EUR " + x + " across " + n + " order(s)) exceeds '" + b + "' (EUR " + y + " across " + m + " order(s)) in total net order value."
+	}
+	const nw, ml = "Nordwind Logistik GmbH", "Mueller Logistik Gmbh"
+	conflict := func(a, b string) string {
+		return "Conflict: the cited documents disagree on the renewal date — '" + a + "' (x); '" + b + "' (y). No single renewal date can be asserted."
+	}
+	documents := []string{"mueller_logistik_amendment:chunk2", "mueller_logistik_msa:chunk3"}
+	for _, c := range []struct {
+		name, text string
+		support    []string
+		want       engine.Opinion
+	}{
+		{"comparison", compare(nw, "84,500.00", "3", ml, "77,500.00", "5"), all(), engine.Supported},
+		{"the other name of an entity", compare(nw, "84,500.00", "3", "Müller Logistik GmbH", "77,500.00", "5"), all(), engine.Supported},
+		{"digits of another script", compare(nw, "٨٤,٥٠٠.٠٠", "٣", ml, "77500.00", "05"), all(), engine.Supported},
+		{"names swapped", compare(ml, "84,500.00", "3", nw, "77,500.00", "5"), all(), engine.Unsupported},
+		{"lower exceeds higher", compare(ml, "77,500.00", "5", nw, "84,500.00", "3"), all(), engine.Unsupported},
+		{"wrong amount", compare(nw, "84,500.01", "3", ml, "77,500.00", "5"), all(), engine.Unsupported},
+		{"wrong count", compare(nw, "84,500.00", "4", ml, "77,500.00", "5"), all(), engine.Unsupported},
+		{"an order left out", compare(nw, "84,500.00", "3", ml, "77,500.00", "5"), all()[1:], engine.Unsupported},
+		{"an order cited twice", compare(nw, "84,500.00", "3", ml, "77,500.00", "5"), append(all(), all()[0]), engine.Unsupported},
+		{"wrong currency", strings.Replace(compare(nw, "84,500.00", "3", ml, "77,500.00", "5"), "EUR", "USD", 1), all(), engine.Unsupported},
+		{"nobody", compare("Nobody at all", "84,500.00", "3", ml, "77,500.00", "5"), all(), engine.Unsupported},
+
+		{"wrong winner", "Among 13 entities with EUR orders, '" + nw + "' has the highest total net order value: EUR 197,500.00.", all(), engine.Unsupported},
+		{"wrong field", "Among 12 entities with EUR orders, 'Orion Datentechnik GmbH' has the highest total net order value: EUR 197,500.00.", all(), engine.Unsupported},
+		{"other orders cited", "Among 13 entities with EUR orders, 'Orion Datentechnik GmbH' has the highest total net order value: EUR 197,500.00.", all(), engine.Unsupported},
+		{"two currencies", "Among 13 entities with EUR orders, 'Orion Datentechnik GmbH' has the highest total net order value: USD 197,500.00.", all(), engine.Unsupported},
+		{"unknown currency", "Among 0 entities with JPY orders, 'Orion Datentechnik GmbH' has the highest total net order value: JPY 0.00.", all(), engine.Unsupported},
+
+		{"conflict", conflict("1 February", "1 August"), documents, engine.Supported},
+		{"uncited date", conflict("1 February", "2 August"), documents, engine.Unsupported},
+		{"no conflict in what is cited", conflict("1 August", "1 August"), documents[1:], engine.Unsupported},
+		{"one clause of two", conflict("1 February", "1 August"), documents[1:], engine.Unsupported},
+
+		{"total", "Total net order value across 5 order(s): EUR 77,500.00.", sales("01", "02", "20", "28", "60"), engine.Supported},
+		{"total of others", "Total net order value across 5 order(s): EUR 77,500.00.", sales("50", "51", "71"), engine.NoOpinion},
+		{"equal totals are never supported", "'A' and 'B' have the same total net order value: EUR 84,500.00.", append(sales("50", "51", "71"), sales("50", "51", "71")...), engine.NoOpinion},
+		{"no order", "Total net order value: EUR 77,500.00.", []string{"nowhere"}, engine.NoOpinion},
+
+		{"counts", "spanning 1 customer record(s) and 1 address record(s).", []string{"I_Customer:0010000007", "I_AddrOrgNamePostalAddress:A0007", "nowhere"}, engine.Supported},
+		{"wrong counts", "spanning 2 customer record(s) and 1 address record(s).", []string{"I_Customer:0010000007", "I_AddrOrgNamePostalAddress:A0007"}, engine.NoOpinion},
+		{"refusal without both currencies", "Refused to sum across EUR and USD: never.", sales("01", "02"), engine.NoOpinion},
+	} {
+		got, err := opinion(t, g, c.text, c.support...)
+		if got != c.want || err != nil {
+			t.Errorf("%s: %d, %v; want %d", c.name, got, err, c.want)
+		}
+	}
+	long := "spanning " + strings.Repeat("9", 5000) + " customer record(s) and 1 address record(s)."
+	if got, err := opinion(t, g, long, "I_Customer:0010000007"); got != engine.NoOpinion || err == nil {
+		t.Errorf("a count of 5000 digits: %d, %v", got, err)
+	}
+	const super = "Among 13 entities with EUR orders, 'Orion Datentechnik GmbH' has the highest total net order value: EUR 197,500.00."
+	if _, err := opinion(t, g, super, "nowhere"); err == nil {
+		t.Error("a ranking that rests on an absent record was judged")
+	}
+}
+
+// market is n customers who ordered amounts in EUR, one order each.
+func market(amounts ...string) *engine.Graph {
+	var nodes []engine.Node
+	var edges []engine.Edge
+	for i, amount := range amounts {
+		id := string(rune('A' + i))
+		nodes = append(nodes,
+			engine.Node{Record: engine.Record{ID: "I_Customer:" + id}, Kind: "I_Customer", Name: "Company Number " + id, Named: true},
+			engine.Node{Record: engine.Record{ID: "I_SalesDocument:" + id}, Kind: "I_SalesDocument", Attributes: []engine.Pair{{"net_amount", amount}, {"currency", "EUR"}}})
+		edges = append(edges, engine.Edge{Src: "I_SalesDocument:" + id, Dst: "I_Customer:" + id, Relation: "sold_to"})
+	}
+	return engine.NewGraph(nodes, edges, nil, nil)
+}
+
+// TestRankingTie: of equal totals the first name wins in the answer, and the
+// first entity verifies.
+func TestRankingTie(t *testing.T) {
+	d, err := business.New(business.Version).Decide("highest total in EUR?", market("5.00", "7", "7.000"), nil)
+	if err != nil || len(d.Claims) != 1 || d.Claims[0].Text != "Among 3 entities with EUR orders, 'Company Number B' has the highest total net order value: EUR 7.00." || !d.Claims[0].Verified {
+		t.Errorf("%+v, %v", enginetest.Decided(d), err)
+	}
+}
+
+// TestUnreadableAmount: an amount that is no number stops the evaluation instead
+// of counting as nothing.
+func TestUnreadableAmount(t *testing.T) {
+	for _, amount := range []string{"7,5", "NaN", "Infinity", "1e999999", "seven", " "} {
+		g := market("5.00", amount)
+		for _, question := range []string{"highest total in EUR?", "Company Number A or Company Number B?", "Company Number B"} {
+			if _, err := business.New(business.Version).Decide(question, g, nil); !errors.Is(err, decimal.ErrSyntax) {
+				t.Errorf("%q, %s: %v", amount, question, err)
+			}
+		}
+		if _, err := opinion(t, g, "net order value: EUR 5.00", "I_SalesDocument:A", "I_SalesDocument:B"); !errors.Is(err, decimal.ErrSyntax) {
+			t.Errorf("%q: %v", amount, err)
+		}
+	}
+	if _, err := business.New(business.Version).Decide("highest total in EUR?", market("", "1"), nil); err != nil {
+		t.Errorf("an empty amount counts as 0: %v", err)
+	}
+}
+
+// TestQuestionIsBounded: a question is refused when comparing it with all names
+// would take too long.
+func TestQuestionIsBounded(t *testing.T) {
+	g := market(strings.Split(strings.Repeat("1 ", 20), " ")[:20]...)
+	if _, err := business.New(business.Version).Decide(strings.Repeat("Company Number ", 1<<22), g, nil); !errors.Is(err, engine.ErrQuestionTooLong) {
+		t.Errorf("%v", err)
+	}
+}
