@@ -355,11 +355,48 @@ func TestCacheIsBounded(t *testing.T) {
 	if most > cfg.CachedChains+1 || len(s.chains) > 10+64+8 || len(s.dirty) > 64+8 {
 		t.Errorf("%d states, %d chains, %d marks in memory", most, len(s.chains), len(s.dirty))
 	}
+	ids := 0
+	for key, c := range s.chains {
+		ids += len(c.ids)
+		if c.touched || c.flushed || len(c.view.pending) != len(c.next.pending) {
+			t.Errorf("chain %s was left as in the middle of a transaction", key.Chain)
+		}
+	}
+	if ids > 64+8 {
+		t.Errorf("%d ids in memory", ids)
+	}
 	if s.n.arrivals-s.n.tail > 64+8 {
 		t.Errorf("the tail is %d entries long", s.n.arrivals-s.n.tail)
 	}
 	if st := state(t, s, "c42"); st.Segments != 6 {
 		t.Errorf("%d segments", st.Segments)
+	}
+}
+
+// A reader that looked at memory before a flush, and at the database after it,
+// sees every entry once.
+func TestReaderAcrossAFlush(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, testConfig(t))
+	mustAppend(t, s, batchOf("c", 1, 20))
+	before, ok := s.peek(testKey("c"))
+	if !ok || len(before.pending) != 20 {
+		t.Fatalf("%d entries are pending", len(before.pending))
+	}
+	give(t, s, testStream, step("c", "last", 21), seal("c", "z", 22)) // flushes all of it
+	err := s.view(func(v *view) error {
+		st, _, _, err := v.replay(&before)
+		if err != nil || st.Segments != 21 || st.Outcome != events.Failed {
+			t.Errorf("state %+v, %v", st, err)
+		}
+		arrivals, err := v.arrivals(&before, listSegments, 0, MaxPage)
+		if len(arrivals) != 21 || !slices.IsSorted(arrivals) || len(slices.Compact(arrivals)) != 21 {
+			t.Errorf("arrivals %v", arrivals)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -200,7 +200,7 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 // would build on is not known, so this process writes no more.
 func (s *Store) commitFailed(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) && true && isRefused(path.Err) {
+	if errors.As(err, &path) && path.Op != "sync" && isRefused(path.Err) {
 		return sealOff("commit", err)
 	}
 	s.fatal = fmt.Errorf("commit: %w: %v", ErrBroken, err)
