@@ -16,6 +16,7 @@ import (
 // apiFlags say whom a listing command asks: a running daemon, or the files of a
 // stopped one.
 type apiFlags struct {
+	clientFlags
 	URL          string `help:"HTTP address of the running daemon." default:"http://127.0.0.1:8477" env:"CHAIND_URL" placeholder:"URL"`
 	DataDir      string `help:"Read the files of a stopped daemon instead." placeholder:"DIR"`
 	ArtifactsDir string `help:"Its evidence files, when not in the data directory." placeholder:"DIR"`
@@ -33,7 +34,7 @@ type problemDocument struct {
 // pages fetches a listing page by page and hands each body to visit, which
 // returns the cursor of the next page, or nil at the end.
 func (f *apiFlags) pages(a *app, path string, query url.Values, visit func(body []byte) (next *string, err error)) error {
-	fetch := func(path string) (int, []byte, error) { return get(a, f.URL+path, apiTimeout) }
+	fetch := func(path string) (int, []byte, error) { return f.get(a, f.URL+path, apiTimeout) }
 	hint := "is the daemon running, and is --url its HTTP address? --data-dir reads the files of a stopped one"
 	if f.DataDir != "" {
 		r, err := daemon.OpenReader(f.DataDir, f.ArtifactsDir)
@@ -69,10 +70,30 @@ func refused(status int, body []byte) error {
 		return cannot(fmt.Errorf("the daemon answered %d", status), "")
 	}
 	err := errors.New(p.Detail)
-	if status == http.StatusBadRequest {
+	switch status {
+	case http.StatusBadRequest:
 		return usageError("%w", err)
+	case http.StatusUnauthorized:
+		return cannot(err, "give --token-file, or set "+envToken+"; `chaind token` makes one for the daemon's token file")
 	}
-	return cannot(fmt.Errorf("the daemon answered %d: %w", status, err), "")
+	return cannot(&answerError{status, err}, "")
+}
+
+// answerError is an answer that is no result.
+type answerError struct {
+	status int
+	why    error
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("the daemon answered %d: %v", e.status, e.why)
+}
+func (e *answerError) Unwrap() error { return e.why }
+
+// notServed tells whether the caller's token may not see what was asked for.
+func notServed(err error) bool {
+	var e *answerError
+	return errors.As(err, &e) && e.status == http.StatusNotFound
 }
 
 // decodePage decodes a page of the API; members that this program does not know

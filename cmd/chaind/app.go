@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"time"
 	"unicode"
@@ -40,6 +41,7 @@ type app struct {
 	now       func() time.Time
 	parsed    *kong.Context   // the parsed command line, for `chaind config`
 	file      daemon.Settings // the configuration file, where one is named
+	logLevel  slog.LevelVar   // of the daemon's log
 	fileFault error           // why it could not be read
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -21,6 +23,7 @@ type cli struct {
 	Bundle   bundleCmd   `cmd:"" help:"Make a trust bundle from an evidence file, or ask the evidence in one another question."`
 	Chain    chainCmd    `cmd:"" help:"Answer a question from the claims of other trust bundles."`
 	Sign     signCmd     `cmd:"" help:"Sign a trust bundle."`
+	Token    tokenCmd    `cmd:"" help:"Make a bearer token for readers of the API."`
 	Keygen   keygenCmd   `cmd:"" help:"Create an Ed25519 signing key."`
 	Digest   digestCmd   `cmd:"" help:"Compute the digests of the evidence format, for runtimes in other languages."`
 	Runs     runsCmd     `cmd:"" help:"List chains and runs."`
@@ -77,6 +80,8 @@ func parse(c *cli, a *app, args []string) (ctx *kong.Context, code int, err erro
 	ctx, err = parser.Parse(args)
 	if err == nil {
 		err = a.checkFile(ctx)
+	} else {
+		err = a.located(err)
 	}
 	if err != nil {
 		var p *problem
@@ -103,6 +108,18 @@ func (a *app) fromFile(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 		return v, nil
 	}
 	return nil, nil
+}
+
+// located adds to a complaint about a setting the line of the file that it
+// comes from; kong puts the flag's name in front.
+func (a *app) located(err error) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
+	name, _, _ = strings.Cut(name, " ")
+	line, ok := a.file.Has(name)
+	if !ok || !a.file.Taken(name) {
+		return err
+	}
+	return fmt.Errorf("configuration %s: line %d: %w", a.file.Path, line, err)
 }
 
 // isSetting tells whether a flag may also stand in the configuration file.

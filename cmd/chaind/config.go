@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/chaind/chaind/internal/daemon"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -40,7 +42,7 @@ func (c *configCmd) Run(a *app) error {
 		return err
 	}
 	if err := config.Validate(); err != nil {
-		return usageError("%w", err)
+		return a.misconfigured(err)
 	}
 	var values []configValue
 	for _, flag := range a.parsed.Flags() {
@@ -106,4 +108,60 @@ func (a *app) origin(flag *kong.Flag) string {
 		return fmt.Sprintf("file %s line %d", a.file.Path, line)
 	}
 	return "default"
+}
+
+// misconfigured tells where the settings come from that a start is refused for.
+func (a *app) misconfigured(err error) error {
+	var places []string
+	for _, name := range refusedSettings(err) {
+		for _, flag := range a.parsed.Flags() {
+			if origin := a.origin(flag); flag.Name == name && origin != "default" {
+				places = append(places, name+" from "+origin)
+			}
+		}
+	}
+	if len(places) == 0 {
+		return usageError("%w", err)
+	}
+	return usageError("%w (%s)", err, strings.Join(places, ", "))
+}
+
+// refusedSettings collects the settings of all errors that are joined in one.
+func refusedSettings(err error) []string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var names []string
+		for _, e := range joined.Unwrap() {
+			names = append(names, refusedSettings(e)...)
+		}
+		return names
+	}
+	var s *daemon.SettingError
+	if errors.As(err, &s) {
+		return s.Settings
+	}
+	return nil
+}
+
+// relevel takes the log level anew from the configuration file, unless a flag
+// or the environment gave it.
+func (a *app) relevel() error {
+	i := slices.IndexFunc(a.parsed.Flags(), func(f *kong.Flag) bool { return f.Name == "log-level" })
+	origin := a.origin(a.parsed.Flags()[i])
+	if a.file.Path == "" || origin == "flag" || strings.HasPrefix(origin, "environment") {
+		return nil
+	}
+	file, err := daemon.ReadSettings(a.file.Path)
+	if err != nil {
+		return err
+	}
+	name, given := file.Take("log-level")
+	if !given {
+		name = a.parsed.Flags()[i].Default
+	}
+	level, known := logLevels[name]
+	if !known {
+		return fmt.Errorf("configuration %s: log-level is none of debug, info, warn, error", file.Path)
+	}
+	a.logLevel.Set(level)
+	return nil
 }

@@ -163,7 +163,7 @@ func fetchEvidence(a *app, base string) ([]byte, error) {
 		return nil, err
 	}
 	url := fmt.Sprintf("%s/tenants/%s/execute/%s/%s/artifacts/%s/evidence", base, scope.TenantID, scope.PromptHash, scope.ExecuteSessionID, segments.RunID(digest))
-	status, body, err := get(a, url, apiTimeout)
+	status, body, err := (&clientFlags{}).get(a, url, apiTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 )
 
 type healthCmd struct {
-	URL     string        `help:"Base address of the daemon." default:"http://127.0.0.1:8477" env:"CHAIND_URL"`
+	URL string `help:"Base address of the daemon." default:"http://127.0.0.1:8477" env:"CHAIND_URL"`
+	clientFlags
 	Ready   bool          `help:"Ask /readyz (is it taking events in and sealing?) instead of /healthz (is it alive?)."`
 	Timeout time.Duration `help:"How long to wait." default:"3s"`
 }
@@ -26,7 +26,7 @@ func (c *healthCmd) Run(a *app) error {
 	if c.Ready {
 		path = "/readyz"
 	}
-	status, body, err := get(a, c.URL+path, c.Timeout)
+	status, body, err := c.get(a, c.URL+path, c.Timeout)
 	if err != nil {
 		return cannot(err, "is the daemon running, and is --url its HTTP address?")
 	}
@@ -37,29 +37,4 @@ func (c *healthCmd) Run(a *app) error {
 		return cannot(fmt.Errorf("the daemon answered %d", status), "")
 	}
 	return nil
-}
-
-// maxAnswer bounds what the client side reads of a daemon's answer, in bytes.
-const maxAnswer = 16 << 20
-
-// get fetches a page of the daemon's API.
-func get(a *app, url string, timeout time.Duration) (status int, body []byte, err error) {
-	client := http.Client{Timeout: timeout}
-	req, err := http.NewRequestWithContext(a.ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer res.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil {
-		return 0, nil, err
-	}
-	if len(body) > maxAnswer {
-		return 0, nil, fmt.Errorf("answer of %s is larger than %d bytes", url, maxAnswer)
-	}
-	return res.StatusCode, body, nil
 }

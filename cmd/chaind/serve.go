@@ -23,7 +23,8 @@ PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS (comma-separated), PLASM_RUN_ARTIFACTS_DIR, a
 the intake off (unlike in Plasm, unset means on).
 
 SIGINT and SIGTERM stop in order: what is in flight is committed first. A second one ends at once. SIGHUP reloads
-the signing key and the trust list; when that fails, the old ones stay and /readyz says so.
+the signing key, the trust list, the tokens and, from the configuration file, the log level; what fails to load stays as
+it was, and /readyz says so.
 
 Examples:
   chaind serve
@@ -37,11 +38,12 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	if err := config.Validate(); err != nil {
-		return usageError("%w", err)
+		return a.misconfigured(err)
 	}
 	done := make(chan struct{})
 	defer close(done)
 	config.Reload = reloads(done)
+	config.Relevel = a.relevel
 	go secondSignal(a, done)
 	if err := daemon.Run(a.ctx, config, nil); err != nil {
 		return cannot(err, serveHint(err))

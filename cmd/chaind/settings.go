@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -12,6 +11,9 @@ import (
 
 // settingsGroup marks the flags that are also keys of the configuration file.
 const settingsGroup = "settings"
+
+// logLevels are the values of log-level.
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // Environment variables of the reference that the daemon honours.
 const (
@@ -37,6 +39,7 @@ type settings struct {
 	NATSKey        string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" group:"settings" placeholder:"FILE"`
 	NATSListen     string `name:"nats-listen" help:"Address of the NATS server inside (default 127.0.0.1:4222)." env:"CHAIND_NATS_LISTEN" group:"settings" placeholder:"HOST:PORT"`
 	NATSSyncAlways bool   `name:"nats-sync-always" help:"The NATS server inside fsyncs each message before it acks: slower, but a publisher's ack then means durable." env:"CHAIND_NATS_SYNC_ALWAYS" group:"settings"`
+	NATSInsecure   bool   `name:"nats-insecure" help:"Allow the NATS server inside, which asks nobody for a password, on an address that other machines reach." env:"CHAIND_NATS_INSECURE" group:"settings"`
 	NATSReplicas   int    `name:"nats-replicas" help:"Replicas of the streams that are created." default:"1" env:"CHAIND_NATS_REPLICAS" group:"settings"`
 
 	MaxEventBytes int           `help:"Larger events are rejected." default:"1048576" env:"CHAIND_MAX_EVENT_BYTES" group:"settings"`
@@ -48,11 +51,15 @@ type settings struct {
 	HTTPKey      string `name:"http-key" help:"Key of the TLS certificate (PEM)." env:"CHAIND_HTTP_KEY" group:"settings" placeholder:"FILE"`
 	InsecureHTTP bool   `name:"insecure-http" help:"Allow plain HTTP on an address that other machines reach." env:"CHAIND_INSECURE_HTTP" group:"settings"`
 
+	HTTPTokens string   `name:"http-tokens" help:"Ask readers for a bearer token: YAML list of digests with tenants, as chaind token makes it." env:"CHAIND_HTTP_TOKENS" group:"settings" placeholder:"FILE"`
+	HTTPHosts  []string `name:"http-hosts" help:"Names by which the read API is asked, besides addresses and localhost (default: on a loopback address none, elsewhere any)." env:"CHAIND_HTTP_HOSTS" group:"settings" placeholder:"NAME"`
+
 	SigningKey           string   `help:"Sign evidence with this key file: a 32-byte seed in hex, or an OpenSSH Ed25519 private key." env:"CHAIND_SIGNING_KEY" group:"settings" placeholder:"FILE"`
 	SigningKeyPassphrase string   `help:"File that holds the passphrase of --signing-key." env:"CHAIND_SIGNING_KEY_PASSPHRASE_FILE" group:"settings" placeholder:"FILE"`
 	SigningAgent         string   `help:"Sign with the ssh-agent's key of this fingerprint." env:"CHAIND_SIGNING_AGENT" group:"settings" placeholder:"SHA256:…"`
 	TrustedPubkey        []string `help:"Trust this Ed25519 public key (hex; may be repeated)." group:"settings" placeholder:"HEX"`
 	TrustFile            string   `help:"YAML list of keys with public_key, comment and status (active, retired, revoked)." env:"CHAIND_TRUST_FILE" group:"settings" placeholder:"FILE"`
+	AllowUnsigned        bool     `help:"Serve unsigned evidence although keys are trusted." env:"CHAIND_ALLOW_UNSIGNED" group:"settings"`
 
 	LogLevel  string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"CHAIND_LOG_LEVEL" group:"settings"`
 	LogFormat string `help:"text, json, or auto: text on a terminal." default:"auto" enum:"auto,text,json" env:"CHAIND_LOG_FORMAT" group:"settings"`
@@ -70,13 +77,15 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 		NATS: daemon.NATSConfig{
 			URL: s.NATSURL, Creds: s.NATSCreds, User: s.NATSUser, Password: s.NATSPassword,
 			CA: s.NATSCA, Cert: s.NATSCert, Key: s.NATSKey,
-			Listen: s.NATSListen, SyncAlways: s.NATSSyncAlways, Replicas: s.NATSReplicas,
+			Listen: s.NATSListen, SyncAlways: s.NATSSyncAlways, Insecure: s.NATSInsecure, Replicas: s.NATSReplicas,
 		},
 		Intake: daemon.IntakeConfig{Off: off, MaxEventBytes: s.MaxEventBytes, BatchEvents: s.BatchEvents, BatchWait: s.BatchWait},
-		HTTP:   daemon.HTTPConfig{Listen: s.HTTPListen, Cert: s.HTTPCert, Key: s.HTTPKey, Insecure: s.InsecureHTTP},
+		HTTP: daemon.HTTPConfig{
+			Listen: s.HTTPListen, Cert: s.HTTPCert, Key: s.HTTPKey, Insecure: s.InsecureHTTP, Tokens: s.HTTPTokens, Hosts: s.HTTPHosts,
+		},
 		Keys: daemon.KeyConfig{
 			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
-			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile,
+			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile, AllowUnsigned: s.AllowUnsigned,
 		},
 		Version: versionInfo().Version,
 		Logger:  s.logger(a),
@@ -106,13 +115,11 @@ func lookUp(name string) *string {
 	return nil
 }
 
-// logger writes to standard error: text for people, JSON for machines.
+// logger writes to standard error: text for people, JSON for machines. Its
+// level may be changed while it is in use.
 func (s *settings) logger(a *app) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
-		panic(fmt.Sprintf("chaind: log level %q passed its enum", s.LogLevel))
-	}
-	options := &slog.HandlerOptions{Level: level}
+	a.logLevel.Set(logLevels[s.LogLevel])
+	options := &slog.HandlerOptions{Level: &a.logLevel}
 	if s.LogFormat == "text" || s.LogFormat == "auto" && isTerminal(a.stderr) {
 		return slog.New(slog.NewTextHandler(a.stderr, options))
 	}

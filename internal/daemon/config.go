@@ -1,11 +1,15 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,11 +24,12 @@ type Config struct {
 	HTTP   HTTPConfig
 	Keys   KeyConfig
 
-	Reload  <-chan struct{}  // a receive reloads signing key, trust list, tokens and log level; nil: never
-	Relevel func() error     // takes the log level anew at a reload; nil: it stays
-	Version string           // of the program, for metrics
-	Logger  *slog.Logger     // required
-	Now     func() time.Time // nil: time.Now
+	Reload     <-chan struct{}  // a receive reloads signing key, trust list, tokens and log level; nil: never
+	Relevel    func() error     // takes the log level anew at a reload; nil: it stays
+	CheckEvery time.Duration    // between two checks of everything stored; 0: DefaultCheckEvery
+	Version    string           // of the program, for metrics
+	Logger     *slog.Logger     // required
+	Now        func() time.Time // nil: time.Now
 }
 
 // NATSConfig says which broker to use: an external one (URL), or one inside
@@ -81,11 +86,25 @@ const (
 	httpOff           = "off"
 )
 
+// SettingError is a value, or a combination of values, that a daemon does not
+// start with. Settings names what to change, as flags are named.
+type SettingError struct {
+	Settings []string
+	Problem  string // one sentence with the remedy, without secrets
+}
+
+// Error gives the problem.
+func (e *SettingError) Error() string { return e.Problem }
+
+func unsettled(settings string, format string, args ...any) error {
+	return &SettingError{strings.Fields(settings), fmt.Sprintf(format, args...)}
+}
+
 // Validate fills defaults in and refuses clashes, each error naming the
 // setting to change.
 func (c *Config) Validate() error {
 	if c.DataDir == "" {
-		return errors.New("data-dir is empty")
+		return unsettled("data-dir", "data-dir is empty: name a directory for the database")
 	}
 	if c.Logger == nil {
 		return errors.New("logger is missing")
@@ -96,30 +115,62 @@ func (c *Config) Validate() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.CheckEvery == 0 {
+		c.CheckEvery = DefaultCheckEvery
+	}
+	if c.CheckEvery < 0 {
+		return fmt.Errorf("check-every is %s: more than 0", c.CheckEvery)
+	}
 	return errors.Join(c.NATS.validate(), c.Intake.validate(), c.HTTP.validate(), c.Keys.validate())
 }
 
 func (n *NATSConfig) validate() error {
-	if n.URL != "" && n.Listen != "" {
-		return errors.New("nats-url and nats-listen exclude each other: an external broker or one inside")
+	switch {
+	case n.URL != "" && n.Listen != "":
+		return unsettled("nats-url nats-listen", "nats-url and nats-listen exclude each other: an external broker or one inside")
+	case n.URL == "" && (n.Creds != "" || n.CA != "" || n.Cert != "" || n.Key != "" || n.User != "" || n.Password != ""):
+		return unsettled("nats-creds nats-user nats-password nats-ca nats-cert nats-key",
+			"nats-creds, nats-user, nats-password, nats-ca, nats-cert and nats-key need nats-url: the server inside has no use for them")
+	case n.URL != "" && (n.SyncAlways || n.Insecure):
+		return unsettled("nats-sync-always nats-insecure", "nats-sync-always and nats-insecure are for the server inside: leave them out, or nats-url")
+	case (n.Cert == "") != (n.Key == ""):
+		return unsettled("nats-cert nats-key", "nats-cert and nats-key go together: give both or neither")
+	case (n.User == "") != (n.Password == ""):
+		return unsettled("nats-user nats-password", "nats-user and nats-password go together: give both or neither")
+	case n.User != "" && n.Creds != "":
+		return unsettled("nats-user nats-creds", "nats-user and nats-creds exclude each other: log in one way")
+	case n.Replicas < 0 || n.Replicas > 5:
+		return unsettled("nats-replicas", "nats-replicas is %d: 1 to 5", n.Replicas)
+	case n.URL == "" && n.Replicas > 1:
+		return unsettled("nats-replicas", "nats-replicas is %d, and the server inside is one alone: use a cluster (nats-url), or 1", n.Replicas)
 	}
-	if n.URL == "" && (n.Creds != "" || n.CA != "" || n.Cert != "" || n.User != "") {
-		return errors.New("nats-creds, nats-user, nats-ca and nats-cert need nats-url")
+	n.Replicas = max(n.Replicas, 1)
+	if n.URL != "" {
+		return n.validateURL()
 	}
-	if (n.Cert == "") != (n.Key == "") {
-		return errors.New("nats-cert and nats-key go together")
+	n.Listen = cmp.Or(n.Listen, defaultNATSListen)
+	if _, _, err := net.SplitHostPort(n.Listen); err != nil {
+		return unsettled("nats-listen", "nats-listen is not host:port, such as %s", defaultNATSListen)
 	}
-	if n.Replicas == 0 {
-		n.Replicas = 1
+	if !n.Insecure && !loopback(n.Listen) {
+		return unsettled("nats-listen", "nats-listen %s is reachable from other machines, and the NATS server inside asks nobody for a password: "+
+			"use an external one (nats-url), or say nats-insecure", n.Listen)
 	}
-	if n.Replicas < 1 || n.Replicas > 5 {
-		return fmt.Errorf("nats-replicas is %d: 1 to 5", n.Replicas)
-	}
-	if n.URL == "" && n.Listen == "" {
-		n.Listen = defaultNATSListen
-	}
-	if n.URL == "" && !n.Insecure && !loopback(n.Listen) {
-		return fmt.Errorf("nats-listen %s is reachable from other machines, and the NATS server inside asks nobody for a password: use an external one (nats-url), or say nats-insecure", n.Listen)
+	return nil
+}
+
+// validateURL looks at each of the addresses; none is repeated in the error,
+// since it may hold a password.
+func (n *NATSConfig) validateURL() error {
+	for text := range strings.SplitSeq(n.URL, ",") {
+		text = strings.TrimSpace(text)
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return unsettled("nats-url", "nats-url is not an address such as nats://host:4222 or tls://host:4222, or several with commas")
+		}
 	}
 	return nil
 }
@@ -129,35 +180,37 @@ func (i *IntakeConfig) validate() error {
 	if i.MaxEventBytes == 0 {
 		i.MaxEventBytes = 1 << 20
 	}
-	if i.MaxEventBytes < least || i.MaxEventBytes > most {
-		return fmt.Errorf("max-event-bytes is %d: %d to %d", i.MaxEventBytes, least, most)
-	}
-	if i.BatchEvents < 0 || i.BatchEvents > 1<<16 {
-		return fmt.Errorf("batch-events is %d: 1 to %d", i.BatchEvents, 1<<16)
-	}
-	if i.BatchWait < 0 || i.BatchWait > time.Minute {
-		return fmt.Errorf("batch-wait is %s: at most 1m", i.BatchWait)
+	switch {
+	case i.MaxEventBytes < least || i.MaxEventBytes > most:
+		return unsettled("max-event-bytes", "max-event-bytes is %d: %d to %d", i.MaxEventBytes, least, most)
+	case i.BatchEvents < 0 || i.BatchEvents > 1<<16:
+		return unsettled("batch-events", "batch-events is %d: 1 to %d, or 0 for the program's choice", i.BatchEvents, 1<<16)
+	case i.BatchWait < 0 || i.BatchWait > time.Minute:
+		return unsettled("batch-wait", "batch-wait is %s: up to 1m, or 0s for the program's choice", i.BatchWait)
 	}
 	return nil
 }
 
 func (h *HTTPConfig) validate() error {
-	if h.Listen == "" {
-		h.Listen = defaultHTTPListen
-	}
+	h.Listen = cmp.Or(h.Listen, defaultHTTPListen)
 	if (h.Cert == "") != (h.Key == "") {
-		return errors.New("http-cert and http-key go together")
+		return unsettled("http-cert http-key", "http-cert and http-key go together: give both or neither")
 	}
-	if h.Listen == httpOff || h.Cert != "" || h.Insecure {
+	if h.Listen == httpOff {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(h.Listen); err != nil {
-		return fmt.Errorf("http-listen is not host:port: %w", err)
+		return unsettled("http-listen", "http-listen is not host:port, such as %s, and not off", defaultHTTPListen)
 	}
-	if loopback(h.Listen) {
+	for _, name := range h.Hosts {
+		if name == "" || strings.ContainsAny(name, "/: ") {
+			return unsettled("http-hosts", "http-hosts holds what is no host name: give names alone, without scheme and port")
+		}
+	}
+	if h.Cert != "" || h.Insecure || loopback(h.Listen) {
 		return nil
 	}
-	return fmt.Errorf("http-listen %s is reachable from other machines: give http-cert and http-key, or say insecure-http", h.Listen)
+	return unsettled("http-listen", "http-listen %s is reachable from other machines: give http-cert and http-key, or say insecure-http", h.Listen)
 }
 
 // loopback tells whether only this machine reaches the address.
@@ -192,7 +245,13 @@ func (k *KeyConfig) validate() error {
 		}
 	}
 	if n > 1 {
-		return errors.New("signing-key, signing-agent and PLASM_EVIDENCE_SIGNING_KEY exclude each other")
+		return unsettled("signing-key signing-agent", "signing-key, signing-agent and PLASM_EVIDENCE_SIGNING_KEY exclude each other: one key signs")
+	}
+	if k.PassphraseFile != "" && k.SigningKey == "" {
+		return unsettled("signing-key-passphrase", "signing-key-passphrase needs signing-key: it opens that file")
+	}
+	if k.AllowUnsigned && len(k.Trusted) == 0 && k.TrustedEnv == nil && k.TrustFile == "" {
+		return unsettled("allow-unsigned", "allow-unsigned needs a list of trusted keys: without one unsigned evidence is served anyway")
 	}
 	return nil
 }

@@ -126,6 +126,9 @@ func (s *Settings) Has(name string) (line int, ok bool) {
 	return v.line, ok
 }
 
+// Taken tells whether the value of name was used.
+func (s *Settings) Taken(name string) bool { return s.values[name].taken }
+
 // Unused is an error that names every key which no setting took.
 func (s *Settings) Unused() error {
 	var unknown []string

@@ -51,7 +51,7 @@ func NewToken(tenants []string, comment string) (secret string, entry TokenEntry
 	rand.Read(raw) // never fails; it ends the program when the system has no randomness
 	secret = tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	sum := sha256.Sum256([]byte(secret))
-	entry = TokenEntry{SHA256: hex.EncodeToString(sum[:]), Tenants: tenants, AllTenants: len(tenants) == 0, Comment: comment}
+	entry = TokenEntry{SHA256: hex.EncodeToString(sum[:]), Tenants: append([]string{}, tenants...), AllTenants: len(tenants) == 0, Comment: comment}
 	if _, err := entry.token(); err != nil {
 		return "", TokenEntry{}, fmt.Errorf("make token: %w", err)
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// envToken holds a bearer token itself; there is no flag for it, since other
+// users of the machine see flags.
+const envToken = "CHAIND_TOKEN"
+
+const (
+	// maxAnswer bounds what the client side reads of a daemon's answer, in bytes.
+	maxAnswer = 16 << 20
+	// maxToken bounds a token file, in bytes.
+	maxToken = 4 << 10
+)
+
+// clientFlags say how a command shows itself to a running daemon, and how it
+// knows the daemon.
+type clientFlags struct {
+	TokenFile string `help:"File that holds the bearer token; CHAIND_TOKEN may hold the token itself." env:"CHAIND_TOKEN_FILE" placeholder:"FILE"`
+	CA        string `name:"ca" help:"PEM file that the daemon's certificate must chain to." env:"CHAIND_CA" placeholder:"FILE"`
+}
+
+// get fetches a page of the daemon's API.
+func (c *clientFlags) get(a *app, url string, timeout time.Duration) (status int, body []byte, err error) {
+	transport, err := c.transport()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Timeout: timeout, Transport: transport}
+	req, err := http.NewRequestWithContext(a.ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	token, err := c.token()
+	if err != nil {
+		return 0, nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(body) > maxAnswer {
+		return 0, nil, fmt.Errorf("answer of %s is larger than %d bytes", url, maxAnswer)
+	}
+	return res.StatusCode, body, nil
+}
+
+func (c *clientFlags) transport() (*http.Transport, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if c.CA == "" {
+		return transport, nil
+	}
+	pem, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read CA: no certificate in %s", c.CA)
+	}
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	return transport, nil
+}
+
+// token gives what the file holds, else the environment, else nothing.
+func (c *clientFlags) token() (string, error) {
+	if c.TokenFile == "" {
+		return os.Getenv(envToken), nil
+	}
+	f, err := os.Open(c.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxToken))
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, " \n\r\t") {
+		return "", fmt.Errorf("read token: %s does not hold one token and nothing else", c.TokenFile)
+	}
+	return token, nil
+}
