@@ -132,3 +132,15 @@ func (s *State) declared() bool {
 	return !s.Facts.Numbers.Empty() || s.Facts.Declared != nil ||
 		s.ProducerHead == HeadAgrees && s.GivenSegments == s.Segments
 }
+
+// Begins reports whether the chain's beginning is known to be there: by what its
+// producer declared, by a producer_seq of 0, or because a plan came before any
+// step. Of another chain nobody can say that messages which were lost just
+// before its first event were not its own.
+func (s *State) Begins() bool {
+	numbered := len(s.Facts.Numbers.Runs) > 0 && s.Facts.Numbers.Runs[0].From == 0
+	if covered, _ := s.Coverage(); covered == Complete {
+		return true
+	}
+	return numbered || s.Order.Planned && !s.Order.Misplaced
+}

@@ -63,6 +63,7 @@ func describeChain(c *store.ChainRecord) chainDetail {
 			Segments: c.State.Segments, Head: hexOf(c.State.Head), RunIDs: notNil(c.State.RunIDs),
 			Duplicates: c.State.Duplicates, Late: c.State.Late, Rejected: c.State.Rejected,
 			Epoch: c.Epoch, StreamSeq: c.StreamSeq, Sealed: describeSeal(c.Seal), URL: chainURL(c.Key),
+			LastAtMS: c.State.LastAtMS, Anchors: describeAnchors(&c.State.Anchors),
 		},
 		ConformityCodes: notNil(codes), Steps: describeSteps(c.State.Steps), Lost: describeLost(c.Lost),
 		EventCount: c.State.Facts.Declared, EventIDs: c.State.Facts.IDs,

@@ -9,7 +9,7 @@ import (
 )
 
 func chainFilters() []string {
-	return []string{"tenant", "prompt_hash", "session", "chain", "outcome", "conformity", "after", "limit"}
+	return []string{"tenant", "prompt_hash", "session", "chain", "outcome", "conformity", "run_id", "trace_id", "since", "until", "after", "limit"}
 }
 
 // chainDocument is one line of a list of chains. Missing facts are null.
@@ -28,8 +28,18 @@ type chainDocument struct {
 	StreamSeq  uint64            `json:"stream_seq"` // last event of any effect
 	Sealed     *sealDocument     `json:"sealed"`     // null until the evidence has been written
 	URL        string            `json:"url"`
-	Coverage   events.Coverage   `json:"coverage"` // as far as the producer's numbers and the broker's tell
-	Damage     string            `json:"damage"`   // why the stored chain cannot be read; "": it can
+	Coverage   events.Coverage   `json:"coverage"`   // as far as the producer's numbers and the broker's tell
+	Damage     string            `json:"damage"`     // why the stored chain cannot be read; "": it can
+	LastAtMS   uint64            `json:"last_at_ms"` // of the last event that took effect; the producer's clock, or the broker's
+	Anchors    anchorDocument    `json:"anchors"`
+}
+
+// anchorDocument is where the producer says that the run hangs: not hashed,
+// the last one given.
+type anchorDocument struct {
+	TraceID       *string `json:"trace_id"` // UUID; the digits of an OpenTelemetry trace id
+	PlanCommitRef *string `json:"plan_commit_ref"`
+	PlanCallIndex *uint64 `json:"plan_call_index"`
 }
 
 // sealDocument is what became of a finished chain.
@@ -70,8 +80,12 @@ func describeSummary(c *store.ChainSummary) chainDocument {
 		keyDocument: describeKey(c.Key), Outcome: c.Outcome, Reason: c.Reason, Conformity: c.Conformity, Segments: c.Segments,
 		Head: hexOf(c.Head), RunIDs: notNil(c.RunIDs), Duplicates: c.Duplicates, Late: c.Late, Rejected: c.Rejected,
 		Epoch: c.Epoch, StreamSeq: c.StreamSeq, Sealed: describeSeal(c.Sealed), URL: chainURL(c.Key),
-		Coverage: c.Coverage, Damage: c.Damage,
+		Coverage: c.Coverage, Damage: c.Damage, LastAtMS: c.LastAtMS, Anchors: describeAnchors(&c.Anchors),
 	}
+}
+
+func describeAnchors(a *segments.Anchors) anchorDocument {
+	return anchorDocument{a.TraceID, a.PlanCommitRef, a.PlanCallIndex}
 }
 
 // notNil makes an absent list an empty one, so that it is written as [].
@@ -92,6 +106,10 @@ func (s *server) chains(w http.ResponseWriter, r *http.Request, a access) error 
 		Chain:      q.token("chain"),
 		Outcome:    events.Outcome(q.oneOf("outcome", outcomeNames()...)),
 		Conformity: events.Conformity(q.oneOf("conformity", conformityNames()...)),
+		RunID:      q.runID(),
+		TraceID:    q.traceID(),
+		SinceMS:    q.time("since"),
+		UntilMS:    q.time("until"),
 		After:      q.after(),
 		Limit:      q.limit(),
 	}

@@ -48,6 +48,11 @@ const (
 //	chaind_stream_weakness{setting}              1: the stream's setting weakens evidence
 //	chaind_key_state{state}                      1 for the state that holds: none, ready, stale
 //	chaind_store_bytes                           size of the database file
+//	chaind_disk_free_bytes{dir}                  free for the data and artifacts directories; NaN: unknown
+//	chaind_checks_done                           scheduled checks of everything stored
+//	chaind_check_last_timestamp_seconds          when the last one ended
+//	chaind_check_findings                        what it found
+//	chaind_evidence_files{state}                 found damaged: repaired, damaged (still)
 //	chaind_ready                                 1: ready
 //	chaind_not_ready{cause}                      1 for each cause that holds
 //	chaind_build_info{version}                   1

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
@@ -89,6 +90,37 @@ func (q *query) token(name string) string {
 		return ""
 	}
 	return text
+}
+
+// traceID reads a trace id as UUID or, as OpenTelemetry spells it, as 32 hex
+// digits.
+func (q *query) traceID() string {
+	if !q.values.Has("trace_id") {
+		return ""
+	}
+	digits := strings.ToLower(strings.ReplaceAll(q.values.Get("trace_id"), "-", ""))
+	if !isHex(digits, 32) {
+		q.fail("trace_id must be 32 hex digits, with or without the hyphens of a UUID")
+		return ""
+	}
+	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
+}
+
+// time reads a moment as RFC 3339 or as Unix milliseconds; 0: not given.
+func (q *query) time(name string) uint64 {
+	if !q.values.Has(name) {
+		return 0
+	}
+	text := q.values.Get(name)
+	if ms, err := strconv.ParseUint(text, 10, 53); err == nil {
+		return ms
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.UnixMilli() < 0 {
+		q.fail(name + " must be a time such as 2026-05-01T12:00:00Z, or Unix milliseconds")
+		return 0
+	}
+	return uint64(t.UnixMilli())
 }
 
 // oneOf reads a parameter with few values.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/store"
@@ -64,9 +65,9 @@ func (q *query) runID() string {
 	if !q.values.Has("run_id") {
 		return ""
 	}
-	id, err := foldRunID(q.values.Get("run_id"))
-	if err != nil {
-		q.fail("run_id must be pr and 64 hex digits")
+	digits, ok := strings.CutPrefix(strings.TrimSpace(q.values.Get("run_id")), "pr")
+	if !ok || digits == "" || len(digits) > 64 || !isHex(digits, len(digits)) {
+		q.fail("run_id must be pr and up to 64 hex digits: a run id or the beginning of one")
 	}
-	return id
+	return "pr" + strings.ToLower(digits)
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -29,6 +31,7 @@ const (
 	CauseOutbox         = "outbox_stuck"   // rejections cannot be published
 	CauseSigningKey     = "signing_key"    // reload failed, the old one is in use
 	CauseTrustList      = "trust_list"     // reload failed, the old one is in use
+	CauseDamage         = "damaged"        // a check found damage, or could not be done
 	CauseTokens         = "tokens"         // reload failed, the old ones are in use
 	CauseLogLevel       = "log_level"      // reload failed, the old one is in use
 	CauseReadinessCheck = "check_panicked" // the readiness check itself failed
@@ -39,7 +42,7 @@ func CauseNames() []string {
 	return []string{
 		CauseStarting, CauseStopping, CauseDisconnected, CauseConsumer, CauseStream, CauseIntakeStopped, CauseStoreFailed,
 		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseTokens, CauseLogLevel,
-		CauseReadinessCheck,
+		CauseReadinessCheck, CauseDamage,
 	}
 }
 
@@ -61,19 +64,25 @@ func Weaknesses() []string {
 // Snapshot is the daemon's state at one moment, for gauges.
 type Snapshot struct {
 	IntakeConnected   bool
-	AppliedSequence   uint64   // last stream sequence whose effect is durable
-	LagMessages       uint64   // in the stream, not applied
-	LagSeconds        float64  // age of the oldest of them; 0: none or unknown
-	SealsPending      uint64   // seal jobs
-	SealsFailed       uint64   // seal jobs tried at least once in vain
-	RejectionsWaiting uint64   // in the outbox
-	LostRanges        uint64   // recorded
-	LostMessages      uint64   // stream sequences within them
-	StreamEpochs      uint64   // histories of the stream
-	StreamWeaknesses  []string // of Weaknesses, or others
-	Key               KeyState // "" is KeyNone
-	StoreBytes        int64    // size of the database file
-	Causes            []Cause  // why the daemon is not ready; empty: ready
+	AppliedSequence   uint64            // last stream sequence whose effect is durable
+	LagMessages       uint64            // in the stream, not applied
+	LagSeconds        float64           // age of the oldest of them; 0: none or unknown
+	SealsPending      uint64            // seal jobs
+	SealsFailed       uint64            // seal jobs tried at least once in vain
+	RejectionsWaiting uint64            // in the outbox
+	LostRanges        uint64            // recorded
+	LostMessages      uint64            // stream sequences within them
+	StreamEpochs      uint64            // histories of the stream
+	StreamWeaknesses  []string          // of Weaknesses, or others
+	Key               KeyState          // "" is KeyNone
+	StoreBytes        int64             // size of the database file
+	DiskFree          map[string]uint64 // bytes, by directory: "data", "artifacts"; absent: unknown
+	Checks            uint64            // scheduled checks done, of everything stored
+	CheckedAt         time.Time         // end of the last; zero: none yet
+	CheckFindings     uint64            // of the last
+	EvidenceRepaired  uint64            // evidence files that were damaged and are written anew
+	EvidenceDamaged   uint64            // evidence files that are not what was sealed, or cannot be checked
+	Causes            []Cause           // why the daemon is not ready; empty: ready
 }
 
 // stateCollector turns a Snapshot into gauges at each scrape.
@@ -92,6 +101,11 @@ var (
 	descWeakness   = gaugeDesc("chaind_stream_weakness", "1: this setting of the stream weakens evidence.", "setting")
 	descKey        = gaugeDesc("chaind_key_state", "1 for the state of the signing key that holds.", "state")
 	descStoreBytes = gaugeDesc("chaind_store_bytes", "Size of the database file.")
+	descDisk       = gaugeDesc("chaind_disk_free_bytes", "Bytes free for the directory; NaN: unknown.", "dir")
+	descChecks     = gaugeDesc("chaind_checks_done", "Scheduled checks of everything stored, since the start.")
+	descCheckedAt  = gaugeDesc("chaind_check_last_timestamp_seconds", "When the last check ended; 0: none yet.")
+	descFindings   = gaugeDesc("chaind_check_findings", "Findings of the last check.")
+	descEvidence   = gaugeDesc("chaind_evidence_files", "Evidence files found damaged, by what became of them.", "state")
 	descReady      = gaugeDesc("chaind_ready", "1: ready.")
 	descNotReady   = gaugeDesc("chaind_not_ready", "1 for each cause that keeps the daemon from being ready.", "cause")
 )
@@ -103,7 +117,7 @@ func gaugeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descConnected, descApplied, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
-		descEpochs, descWeakness, descKey, descStoreBytes, descReady, descNotReady} {
+		descEpochs, descWeakness, descKey, descStoreBytes, descDisk, descChecks, descCheckedAt, descFindings, descEvidence, descReady, descNotReady} {
 		ch <- d
 	}
 }
@@ -125,6 +139,19 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descLost, float64(s.LostMessages))
 	gauge(descEpochs, float64(s.StreamEpochs))
 	gauge(descStoreBytes, float64(s.StoreBytes))
+	for _, dir := range []string{"data", "artifacts"} {
+		free, known := s.DiskFree[dir]
+		if !known {
+			gauge(descDisk, math.NaN(), dir)
+			continue
+		}
+		gauge(descDisk, float64(free), dir)
+	}
+	gauge(descChecks, float64(s.Checks))
+	gauge(descCheckedAt, unixSeconds(s.CheckedAt))
+	gauge(descFindings, float64(s.CheckFindings))
+	gauge(descEvidence, float64(s.EvidenceRepaired), "repaired")
+	gauge(descEvidence, float64(s.EvidenceDamaged), "damaged")
 	gauge(descReady, bit(len(s.Causes) == 0))
 	for setting, holds := range oneHot(Weaknesses(), s.StreamWeaknesses) {
 		gauge(descWeakness, bit(holds), setting)
@@ -155,6 +182,13 @@ func oneHot(fixed, present []string) map[string]bool {
 		m[name] = true
 	}
 	return m
+}
+
+func unixSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 func bit(b bool) float64 {

@@ -1,10 +1,16 @@
 package store
 
-import "sort"
+import (
+	"sort"
 
-// lostAcross returns the ranges that were lost while the chain was open. IDs and
-// the arrival numbers at which ranges were recorded rise together.
-func (v *view) lostAcross(st *standing) ([]LostRange, error) {
+	"github.com/chaind/chaind/events"
+)
+
+// lostAcross returns the ranges that were lost while the chain was open, and the
+// last one before it when nothing shows that the chain's first event is its
+// beginning. IDs and the arrival numbers at which ranges were recorded rise
+// together.
+func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error) {
 	b, err := v.bucket(tableLost)
 	if err != nil {
 		return nil, err
@@ -23,6 +29,9 @@ func (v *view) lostAcross(st *standing) ([]LostRange, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if from > 0 && !state.Begins() {
+		from--
 	}
 	all, err := v.lostRanges(uint64(from), maxLostPerChain)
 	if err != nil || st.fixedArrival == 0 {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/chaind/chaind/events"
 )
@@ -141,7 +143,24 @@ func (q *ChainQuery) matchesKey(k events.Key) bool {
 }
 
 func (q *ChainQuery) matchesState(s *ChainSummary) bool {
-	return (q.Outcome == "" || q.Outcome == s.Outcome) && (q.Conformity == "" || q.Conformity == s.Conformity)
+	return (q.Outcome == "" || q.Outcome == s.Outcome) && (q.Conformity == "" || q.Conformity == s.Conformity) &&
+		(q.TraceID == "" || s.Anchors.TraceID != nil && *s.Anchors.TraceID == q.TraceID) &&
+		q.SinceMS <= s.LastAtMS && (q.UntilMS == 0 || s.LastAtMS < q.UntilMS) &&
+		(q.RunID == "" || slices.ContainsFunc(s.RunIDs, func(id string) bool { return strings.HasPrefix(id, q.RunID) }))
+}
+
+// openAttempts counts the steps of an open chain that are under way.
+func openAttempts(s *events.State) uint64 {
+	if s.Outcome != events.Open {
+		return 0
+	}
+	var open uint64
+	for _, t := range append(slices.Clip(s.Steps), s.UntoldSteps) {
+		if over := t.Ended + t.Failed; t.Begun > over {
+			open += t.Begun - over
+		}
+	}
+	return open
 }
 
 func parseName(k []byte) (events.Key, bool) {
@@ -167,7 +186,7 @@ func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost, err := v.lostAcross(&last)
+	lost, err := v.lostAcross(&last, state)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +194,8 @@ func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
 	coverage, _ := (&ChainRecord{State: state, Lost: lost}).Coverage()
 	return &ChainSummary{Key: key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity,
 		Segments: state.Segments, Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates,
-		Late: state.Late, Rejected: state.Rejected, Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed}, nil
+		Late: state.Late, Rejected: state.Rejected, Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed,
+		Anchors: state.Anchors, LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}, nil
 }
 
 // Runs returns a page of (run id, chain) pairs, ordered by run id and, within
@@ -183,7 +203,7 @@ func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
 func (s *Store) Runs(q RunQuery) (page []RunRecord, next string, err error) {
 	var prefix []byte
 	if q.RunID != "" {
-		prefix = append([]byte(q.RunID), 0)
+		prefix = []byte(q.RunID)
 	}
 	from, err := start(q.After, prefix)
 	if err != nil {

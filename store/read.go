@@ -179,7 +179,7 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	if r.Seal, err = v.sealResult(cv.no); err != nil {
 		return nil, err
 	}
-	r.Lost, err = v.lostAcross(&last)
+	r.Lost, err = v.lostAcross(&last, state)
 	return r, err
 }
 

@@ -99,7 +99,7 @@ type ChainRecord struct {
 
 	Fixed *Fixed      // nil while the chain is open
 	Seal  *SealResult // nil until FinishSeal
-	Lost  []LostRange // ranges lost while the chain was open, in order of recording
+	Lost  []LostRange // ranges lost while the chain was open, or just before a chain without a beginning, in order of recording
 }
 
 // Fixed is a chain as it was when its last seal had been applied: what a
@@ -129,7 +129,10 @@ type ChainSummary struct {
 	Epoch      uint32
 	StreamSeq  uint64      // of the last event of any effect
 	Sealed     *SealResult // nil: no result yet
-	Damage     string      // what is wrong with the stored chain; then only Key is filled in. "": nothing
+	Anchors    segments.Anchors
+	LastAtMS   uint64 // at_ms (or broker time) of the last event that took effect
+	Attempts   uint64 // steps of an open chain that have begun and neither ended nor failed
+	Damage     string // what is wrong with the stored chain; then only Key is filled in. "": nothing
 }
 
 // ChainQuery selects chains. Zero members do not restrict.
@@ -140,6 +143,10 @@ type ChainQuery struct {
 	Chain      string
 	Outcome    events.Outcome
 	Conformity events.Conformity
+	RunID      string // a run id, or the beginning of one
+	TraceID    string // of the anchors
+	SinceMS    uint64 // LastAtMS at or after this
+	UntilMS    uint64 // LastAtMS before this; 0: no bound
 	After      string // cursor of the page before; "" starts
 	Limit      int    // 1 to MaxPage; 0: DefaultPage
 }
@@ -154,7 +161,7 @@ type RunRecord struct {
 
 // RunQuery selects runs. Zero members do not restrict.
 type RunQuery struct {
-	RunID  string
+	RunID  string // a run id, or the beginning of one
 	Tenant *string
 	After  string // cursor of the page before; "" starts
 	Limit  int    // 1 to MaxPage; 0: DefaultPage

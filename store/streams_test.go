@@ -200,7 +200,7 @@ func TestBeginEpoch(t *testing.T) {
 }
 
 // Gaps are lost ranges, recorded with the batch, and chains that were open
-// across them are incomplete.
+// across them, or began just behind them without a beginning, are incomplete.
 func TestLostRanges(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, testConfig(t))
@@ -217,6 +217,8 @@ func TestLostRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	give(t, s, testStream, step("after", "c", 26), step("after", "d", 27), step("after", "e", 31))
+	numbered := strings.Replace(stepPayload("n"), `{"v":1,`, `{"v":1,"producer_seq":0,`, 1)
+	give(t, s, testStream, decoded(testKey("numbered").Subject(events.VerbStep), numbered, 32))
 	lost, err := s.LostRanges(0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +231,9 @@ func TestLostRanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
 	}
-	for chain, n := range map[string]int{"before": 0, "across": 2, "after": 4} {
+	// Each chain has one more than it was open across, the one before its first
+	// event, but for the one whose producer numbers its events from 0.
+	for chain, n := range map[string]int{"before": 1, "across": 3, "after": 5, "numbered": 0} {
 		c, err := s.Chain(testKey(chain))
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +248,7 @@ func TestLostRanges(t *testing.T) {
 	}
 	// A message given up too early is taken, in the same epoch.
 	wantVerdicts(t, give(t, s, testStream, step("after", "early", 16)), events.Appended)
-	if w, _ := s.Watermark(testStream); w != (Watermark{1, 31}) {
+	if w, _ := s.Watermark(testStream); w != (Watermark{1, 32}) {
 		t.Errorf("watermark %v", w)
 	}
 	for _, bad := range [][2]uint64{{0, 3}, {5, 4}, {3, 1<<64 - 1}} {

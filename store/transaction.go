@@ -214,9 +214,15 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
+// noteWrite keeps how the last write went. An operation that could not be done
+// says nothing about the disk, and its caller has the error.
 func (s *Store) noteWrite(err error) {
+	var failed *opError
+	if errors.As(err, &failed) {
+		return
+	}
 	s.mu.Lock()
-	s.writeErr = opCause(err)
+	s.writeErr = err
 	s.mu.Unlock()
 }
 

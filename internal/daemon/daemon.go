@@ -71,9 +71,11 @@ type Daemon struct {
 
 	reloading reloading // what a reload takes anew, and what went wrong then
 
-	state   atomic.Pointer[string] // readiness beyond what the parts tell; nil: running
-	lagging atomic.Int64           // Unix nanoseconds at which the intake was first seen behind; 0: it is not
-	closers []func() error         // run in reverse order
+	state              atomic.Pointer[string]     // readiness beyond what the parts tell; nil: running
+	closers            []func() error             // run in reverse order
+	statDisk           func(string) (disk, error) // statDisk, but for tests
+	lag, seals, outbox stall
+	checks             checks
 }
 
 // Run starts a daemon, calls started once everything runs, and serves until
@@ -82,7 +84,7 @@ func Run(ctx context.Context, cfg Config, started func(Info)) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Logger}
+	d := &Daemon{cfg: cfg, log: cfg.Logger, statDisk: statDisk}
 	d.setState(server.CauseStarting)
 	if err := d.open(ctx); err != nil {
 		return errors.Join(err, d.close())
@@ -208,6 +210,8 @@ func (d *Daemon) serve(ctx context.Context, started func(Info)) error {
 	}
 	workers.start("sealer", d.sealer.Run)
 	workers.start("reloads", d.watchReloads)
+	workers.start("readiness", d.watch)
+	workers.start("checks", d.checkRegularly)
 	if d.intake != nil {
 		workers.start("rejections", d.publishRejections)
 		takers.start("intake", d.intake.Run)

@@ -13,8 +13,12 @@ const (
 	// lagPatience is how long events may lie unapplied before the daemon calls
 	// itself behind.
 	lagPatience = 30 * time.Second
-	// sealPatience is how long a seal may fail before the daemon says so.
-	sealPatience = 30 * time.Second
+	// failPatience is how long a seal may fail before the daemon says so, and
+	// sealPatience how long evidence may be outstanding for whatever reason.
+	failPatience = 30 * time.Second
+	sealPatience = 5 * time.Minute
+	// outboxPatience is how long rejected events may wait for their stream.
+	outboxPatience = 30 * time.Second
 )
 
 // setState marks the daemon as starting or stopping; "" is running.
@@ -34,7 +38,17 @@ func (d *Daemon) causes() []server.Cause {
 	}
 	causes := d.reloading.causes()
 	causes = append(causes, d.intakeCauses()...)
-	return append(causes, d.storeCauses()...)
+	causes = append(causes, d.storeCauses()...)
+	causes = append(causes, d.diskCauses()...)
+	return append(causes, d.damageCauses()...)
+}
+
+// troubles names what keeps the intake from reading.
+var troubles = map[emitter.Trouble]server.Cause{
+	emitter.TroubleConnection: {Name: server.CauseDisconnected, Detail: "no session reads the stream"},
+	emitter.TroubleStream:     {Name: server.CauseStream, Detail: "the stream is missing and cannot be made"},
+	emitter.TroubleConsumer:   {Name: server.CauseConsumer, Detail: "the consumer is missing and cannot be made"},
+	emitter.TroubleStopped:    {Name: server.CauseIntakeStopped, Detail: "the intake has ended"},
 }
 
 func (d *Daemon) intakeCauses() []server.Cause {
@@ -43,8 +57,9 @@ func (d *Daemon) intakeCauses() []server.Cause {
 	}
 	s := d.intake.Stats()
 	var causes []server.Cause
-	if !s.Connected {
-		causes = append(causes, server.Cause{Name: server.CauseDisconnected, Detail: "no session reads the stream; last error: " + or(s.LastError, "none")})
+	if cause, ok := troubles[s.Trouble]; ok {
+		cause.Detail += "; last error: " + or(s.LastError, "none")
+		causes = append(causes, cause)
 	}
 	if !s.Failing.IsZero() {
 		causes = append(causes, server.Cause{Name: server.CauseStoreFailed,
@@ -56,29 +71,47 @@ func (d *Daemon) intakeCauses() []server.Cause {
 	return causes
 }
 
-// behind tells for how long the intake has been behind the stream. It keeps the
-// moment at which a look first found it so.
+// behind tells how old the oldest event that is not applied is, as far as looks
+// have shown.
 func (d *Daemon) behind(s emitter.Stats) time.Duration {
-	if s.Lag == 0 {
-		d.lagging.Store(0)
-		return 0
-	}
-	now := d.cfg.Now()
-	d.lagging.CompareAndSwap(0, now.UnixNano())
-	return now.Sub(time.Unix(0, d.lagging.Load()))
+	return d.lag.age(s.Applied, s.Applied+s.Lag, d.cfg.Now())
 }
 
 func (d *Daemon) storeCauses() []server.Cause {
-	var causes []server.Cause
-	if stats, err := d.store.Stats(); err != nil {
-		causes = append(causes, server.Cause{Name: server.CauseStoreFailed, Detail: "the store cannot be read: " + err.Error()})
-	} else if stats.LastWriteError != "" && d.intake == nil {
-		causes = append(causes, server.Cause{Name: server.CauseStoreFailed, Detail: stats.LastWriteError})
+	stats, err := d.store.Stats()
+	if err != nil {
+		return []server.Cause{{Name: server.CauseStoreFailed, Detail: "the store cannot be read: " + err.Error()}}
 	}
+	var causes []server.Cause
+	if stats.WriteFault != store.NoFault {
+		causes = append(causes, server.Cause{Name: writeFaults[stats.WriteFault], Detail: "the last write failed: " + stats.LastWriteError})
+	}
+	now := d.cfg.Now()
+	if age := d.outbox.age(stats.Rejections-stats.PendingRejections, stats.Rejections, now); age > outboxPatience {
+		causes = append(causes, server.Cause{Name: server.CauseOutbox,
+			Detail: fmt.Sprintf("%d rejected events wait for their stream, the oldest for %s", stats.PendingRejections, age.Round(time.Second))})
+	}
+	return append(causes, d.sealCauses(stats, now)...)
+}
+
+// writeFaults are the causes that failed writes stand for.
+var writeFaults = map[store.WriteFault]string{
+	store.FaultReadOnly: server.CauseStoreReadOnly,
+	store.FaultDiskFull: server.CauseDisk,
+	store.FaultBroken:   server.CauseStoreFailed,
+	store.FaultOther:    server.CauseStoreFailed,
+}
+
+func (d *Daemon) sealCauses(stats store.Stats, now time.Time) []server.Cause {
+	var causes []server.Cause
 	seals := d.sealer.Status()
-	if !seals.Since.IsZero() && d.cfg.Now().Sub(seals.Since) > sealPatience {
+	if !seals.Since.IsZero() && now.Sub(seals.Since) > failPatience {
 		causes = append(causes, server.Cause{Name: server.CauseSeals, Detail: fmt.Sprintf("%d seal jobs fail, the oldest since %s: %s",
 			seals.Failing, seals.Since.UTC().Format(time.RFC3339), seals.LastError)})
+	}
+	if age := d.seals.age(stats.SealJobs-stats.PendingSeals, stats.SealJobs, now); age > sealPatience {
+		causes = append(causes, server.Cause{Name: server.CauseSeals,
+			Detail: fmt.Sprintf("%d chains wait for their evidence, the oldest for %s", stats.PendingSeals, age.Round(time.Second))})
 	}
 	return causes
 }
@@ -95,6 +128,13 @@ func (d *Daemon) snapshot() server.Snapshot {
 	if stats, err := d.store.Stats(); err == nil {
 		d.fromStore(&snap, stats)
 	}
+	snap.DiskFree = map[string]uint64{}
+	for name, disk := range d.disks() {
+		snap.DiskFree[name] = disk.free
+	}
+	audit := d.sealer.Status().Audit
+	snap.EvidenceRepaired, snap.EvidenceDamaged = audit.Repaired, audit.Differing+audit.Failed
+	snap.Checks, snap.CheckedAt, snap.CheckFindings, _, _ = d.checks.last()
 	return snap
 }
 

@@ -157,20 +157,21 @@ func settled(t *testing.T, base string, last int) {
 }
 
 func metricsPage(base string) string {
-	res, err := http.Get(base + "/metrics")
+	text, err := fetch(base + "/metrics")
 	if err != nil {
 		return ""
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	return string(errorless(text, err))
+	return text
 }
 
-func errorless(text []byte, err error) []byte {
+func fetch(url string) (string, error) {
+	res, err := http.Get(url)
 	if err != nil {
-		return nil
+		return "", err
 	}
-	return text
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return string(text), err
 }
 
 func TestVectorsThroughJetStream(t *testing.T) {
