@@ -187,7 +187,9 @@ var attacks = []struct {
 	}, "Outcome"},
 
 	// Segments.
-	{"digit of a digest in a kind", func(d document) { d.replaceAttr("segment:2", "kind_jcs", fingerprint("list", 0), fingerprint("evil", 0)) }, "Chain Runs"},
+	{"digit of a digest in a kind", func(d document) {
+		d.replaceAttr("segment:2", "kind_jcs", fingerprint("list", 0), fingerprint("evil", 0))
+	}, "Chain Runs"},
 	{"kind not canonical", func(d document) { d.replaceAttr("segment:2", "kind_jcs", `{`, `{ `) }, "Chain"},
 	{"kind no JSON", func(d document) { d.attr("segment:2", "kind_jcs", "{") }, "Chain Steps Attempts Requests Runs"},
 	{"kind swapped", func(d document) { d.attr("segment:2", "kind_jcs", d.value("segment:3", "kind_jcs")) }, "Chain Steps Attempts Requests Runs"},

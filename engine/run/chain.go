@@ -60,7 +60,7 @@ type Facts struct {
 
 	Outcome    Outcome
 	Reason     string           // as the last seal gave it; "": none
-	Conformity Conformity       // as the daemon judged
+	Conformity Conformity       // as the daemon judged; "": as the segments show
 	Count      uint64           // segments, as recorded
 	Head       *segments.Digest // digest of the last segment, as recorded; nil: none
 	End        *Event           // the seal event that ended the chain; nil: open, or not recorded

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/chaind/chaind/engine"
@@ -82,8 +83,9 @@ func (f form) chain(c *Facts) engine.Node {
 	return f.node(kindChain, c.Name, text, a)
 }
 
-func (f form) segment(s *Segment, digest segments.Digest, kindJCS string) engine.Node {
-	a := make(attributes, 0, 13)
+// segment appends the attributes to a.
+func (f form) segment(a attributes, s *Segment, digest segments.Digest, kindJCS string) engine.Node {
+	a = slices.Grow(a, 13)
 	a.number("seq", s.Seq)
 	a.someDigest("prev", s.Prev)
 	a.text("digest", digest.String())

@@ -37,7 +37,7 @@ type model struct {
 	segments []Segment
 	attempts []Attempt
 	rejected []Rejected
-	texts    map[string]string // kept text by id of its node
+	texts    map[string]map[string]string // kept texts, by kind of node and key
 
 	order  segments.Order
 	broken []uint64 // segments whose digest attribute is not their digest, or that are none
@@ -71,30 +71,54 @@ func (m *model) fault(a area, detail string) {
 
 func segmentID(seq uint64) string { return kindSegment + ":" + strconv.FormatUint(seq, 10) }
 
-// preimageID names the node that holds the text behind a segment, kept or not.
-func preimageID(k segments.Kind) (kind, key string) {
+// preimageKind is the kind of node that holds the text behind a segment.
+func preimageKind(k segments.Kind) string {
+	switch k.(type) {
+	case *segments.IntentBound:
+		return kindIntent
+	case *segments.CompCommitted:
+		return kindPlan
+	case *segments.StepExecuted:
+		return kindParsed
+	case *segments.RunSealed:
+		return kindArtifact
+	}
+	return ""
+}
+
+// preimageKey is the digest that the text behind a segment gives.
+func preimageKey(k segments.Kind) string {
 	switch k := k.(type) {
 	case *segments.IntentBound:
-		return kindIntent, k.IntentDigest.String()
+		return k.IntentDigest.String()
 	case *segments.CompCommitted:
-		return kindPlan, k.CompSemanticSHA256.String()
+		return k.CompSemanticSHA256.String()
 	case *segments.StepExecuted:
-		return kindParsed, k.ParsedExprDigest.String()
+		return k.ParsedExprDigest.String()
 	case *segments.RunSealed:
-		return kindArtifact, k.RunBundleDigest.String()
+		return k.RunBundleDigest.String()
 	}
-	return "", ""
+	return ""
+}
+
+// setText keeps the text of a node.
+func (m *model) setText(kind, key, text string) {
+	if m.texts[kind] == nil {
+		m.texts[kind] = map[string]string{}
+	}
+	m.texts[kind][key] = text
 }
 
 // kept returns the text behind a segment.
 func (m *model) kept(k segments.Kind) (id, text string, ok bool) {
-	if len(m.texts) == 0 {
+	kind := preimageKind(k)
+	texts := m.texts[kind]
+	if len(texts) == 0 {
 		return "", "", false
 	}
-	kind, key := preimageID(k)
-	id = kind + ":" + key
-	text, ok = m.texts[id]
-	return id, text, ok
+	key := preimageKey(k)
+	text, ok = texts[key]
+	return kind + ":" + key, text, ok
 }
 
 // preimages yields kind and key of each kept text, in order of the first
@@ -108,7 +132,7 @@ func (m *model) preimages() iter.Seq2[string, string] {
 				continue
 			}
 			told[id] = true
-			if kind, key := preimageID(m.segments[i].Kind); !yield(kind, key) {
+			if k := m.segments[i].Kind; !yield(preimageKind(k), preimageKey(k)) {
 				return
 			}
 		}

@@ -13,8 +13,9 @@ import (
 )
 
 // ErrUnpackable is wrapped by the errors of [Pack] for a chain that the graph
-// has no form for: segments that are not numbered 0, 1, 2, …, a preimage that
-// does not fit its segment, an unknown outcome.
+// has no form for: segments that are not numbered 0, 1, 2, …, attempts or
+// rejected events that are not in stream order, or are there without an intake
+// record, a preimage that does not fit its segment, an unknown outcome.
 var ErrUnpackable = errors.New("chain cannot be packaged")
 
 // Packed is a chain as the evidence of a bundle. It must not be changed; it is
@@ -73,17 +74,17 @@ func records(nodes []engine.Node) []engine.Record {
 
 // gather reads the sequences of a chain.
 func gather(c *Chain, keep Keep) (*model, error) {
-	m := &model{facts: c.Facts, texts: map[string]string{}}
-	if !m.facts.known() {
-		return nil, fmt.Errorf("%w: outcome %q, conformity %q", ErrUnpackable, c.Outcome, c.Conformity)
-	}
+	m := &model{facts: c.Facts, texts: map[string]map[string]string{}}
 	if err := m.gatherSegments(c.Segments); err != nil {
 		return nil, err
 	}
-	if err := each(c.Attempts, func(t Attempt) error {
-		m.attempts = append(m.attempts, t)
-		return nil
-	}); err != nil {
+	if c.Conformity == "" {
+		m.facts.Conformity = m.conformity()
+	}
+	if !m.facts.known() {
+		return nil, fmt.Errorf("%w: outcome %q, conformity %q", ErrUnpackable, c.Outcome, c.Conformity)
+	}
+	if err := each(c.Attempts, m.gatherAttempt); err != nil {
 		return nil, fmt.Errorf("read attempts: %w", err)
 	}
 	if err := each(c.Preimages, func(p Preimage) error { return m.keep(p, keep) }); err != nil {
@@ -120,6 +121,17 @@ func each[T any](seq iter.Seq2[T, error], visit func(T) error) error {
 	return nil
 }
 
+func (m *model) gatherAttempt(t Attempt) error {
+	if t.Phase != PhaseBegin && t.Phase != PhaseFailed {
+		return fmt.Errorf("%w: phase %q of an attempt", ErrUnpackable, t.Phase)
+	}
+	if n := len(m.attempts); n > 0 && m.attempts[n-1].Position.compare(t.Position) >= 0 {
+		return fmt.Errorf("%w: attempts are not in stream order", ErrUnpackable)
+	}
+	m.attempts = append(m.attempts, t)
+	return nil
+}
+
 func (m *model) gatherSegments(seq iter.Seq2[Segment, error]) error {
 	err := each(seq, func(s Segment) error {
 		if s.Seq != uint64(len(m.segments)) {
@@ -149,9 +161,8 @@ func (m *model) keep(p Preimage, keep Keep) error {
 	if err != nil || !wanted {
 		return err
 	}
-	name, key := preimageID(kind)
-	if id := name + ":" + key; m.texts[id] == "" {
-		m.texts[id] = text
+	if _, _, known := m.kept(kind); !known {
+		m.setText(preimageKind(kind), preimageKey(kind), text)
 	}
 	return nil
 }
@@ -209,7 +220,12 @@ func appendStrings(dst []byte, list []string) []byte {
 
 func (m *model) gatherIntake(c *Chain) error {
 	var r rejections
+	var last *Position
 	if err := each(c.Rejected, func(e Rejected) error {
+		if last != nil && last.compare(e.Position) >= 0 {
+			return fmt.Errorf("%w: rejected events are not in stream order", ErrUnpackable)
+		}
+		last = &e.Position
 		r.add(e, m.acceptedIDs)
 		return nil
 	}); err != nil {
@@ -265,17 +281,19 @@ func (m *model) bareEnd() bool {
 // nodes makes the nodes in the order of the package doc.
 func (m *model) nodes() []engine.Node {
 	f := newForm(&m.facts)
-	nodes := make([]engine.Node, 0, 2+len(m.segments)+len(m.attempts)+len(m.texts)+len(m.rejected))
+	nodes := make([]engine.Node, 0, 2+len(m.segments)+len(m.attempts)+len(m.rejected))
 	nodes = append(nodes, f.chain(&m.facts))
+	var jcs []byte
 	for i := range m.segments {
 		s := &m.segments[i]
-		nodes = append(nodes, f.segment(s, s.Digest(), string(segments.AppendKindJCS(nil, s.Kind))))
+		jcs = segments.AppendKindJCS(jcs[:0], s.Kind)
+		nodes = append(nodes, f.segment(nil, s, s.Digest(), string(jcs)))
 	}
 	for i := range m.attempts {
 		nodes = append(nodes, f.attempt(&m.attempts[i]))
 	}
 	for kind, key := range m.preimages() {
-		nodes = append(nodes, f.preimage(kind, key, m.texts[kind+":"+key]))
+		nodes = append(nodes, f.preimage(kind, key, m.texts[kind][key]))
 	}
 	if m.intake != nil {
 		nodes = append(nodes, f.intake(m.intake))

@@ -14,13 +14,13 @@ import (
 // model; each place where packing the model would give something else is a
 // fault. A graph without faults is exactly what [Pack] makes.
 func read(g *engine.Graph) *model {
-	m := &model{texts: map[string]string{}}
+	m := &model{texts: map[string]map[string]string{}}
 	if len(g.Nodes) == 0 || !m.readChain(&g.Nodes[0]) {
 		m.headless = true
 		m.fault(areaChain, "the first node is no chain node")
 		return m
 	}
-	r := &graphReader{m, newForm(&m.facts), 0}
+	r := &graphReader{model: m, form: newForm(&m.facts)}
 	r.settle(g)
 	for i := 1; i < len(g.Nodes); i++ {
 		r.node(&g.Nodes[i])
@@ -40,6 +40,9 @@ type graphReader struct {
 	*model
 	form form
 	rank int // of the last node's kind
+
+	jcs        []byte // buffers of readSegment
+	attributes attributes
 }
 
 // ranks is the order of kinds in a graph.
@@ -149,7 +152,14 @@ func (r *graphReader) readSegment(n *reader) {
 	if digest != stated {
 		r.broken = append(r.broken, seq)
 	}
-	r.compare(n.Node, r.form.segment(&s, digest, string(segments.AppendKindJCS(nil, kind))), areaSegments)
+	r.jcs = segments.AppendKindJCS(r.jcs[:0], kind)
+	if string(r.jcs) != text {
+		r.unreadable(n.Node, areaSegments)
+		return
+	}
+	made := r.form.segment(r.attributes[:0], &s, digest, text)
+	r.attributes = made.Attributes
+	r.compare(n.Node, made, areaSegments)
 }
 
 func (r *graphReader) readAttempt(n *reader) {
@@ -173,7 +183,7 @@ func (r *graphReader) readText(n *reader) {
 		r.unreadable(n.Node, preimageAreas[n.Kind])
 		return
 	}
-	r.texts[n.Kind+":"+key] = text
+	r.setText(n.Kind, key, text)
 	r.compare(n.Node, r.form.preimage(n.Kind, key, text), preimageAreas[n.Kind])
 }
 
