@@ -1,0 +1,74 @@
+"use strict";
+
+// Engine runs the verifier's worker: started at the first use, and again after
+// a failure. load gives the packed verifier as bytes.
+class Engine {
+	constructor(load) {
+		this.load = load;
+		this.worker = null;
+		this.waiting = new Map();
+		this.next = 1;
+	}
+
+	static missing() {
+		if (typeof WebAssembly !== "object") return "it has no WebAssembly";
+		if (typeof DecompressionStream !== "function") return "it has no DecompressionStream";
+		if (typeof Worker !== "function") return "it has no workers";
+		return "";
+	}
+
+	// start is idempotent; it fails with a reason for a person.
+	start() {
+		if (!this.worker) this.worker = this.boot().catch((error) => { this.worker = null; throw error; });
+		return this.worker;
+	}
+
+	async boot() {
+		const missing = Engine.missing();
+		if (missing) throw new Error("this browser cannot run the verifier: " + missing);
+		const packed = await this.load();
+		const source = document.getElementById("worker").textContent;
+		const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+		const worker = new Worker(url);
+		await new Promise((resolve, reject) => {
+			worker.onmessage = ({ data }) => data.ready ? resolve() : reject(new Error(data.failed || "the verifier ended"));
+			worker.onerror = (event) => reject(new Error(event.message || "the verifier did not start"));
+			worker.postMessage({ engine: packed }, [packed]);
+		}).catch((error) => { worker.terminate(); throw error; }).finally(() => URL.revokeObjectURL(url));
+		worker.onmessage = ({ data }) => this.receive(data);
+		worker.onerror = (event) => this.fail(event.message || "the verifier failed");
+		return worker;
+	}
+
+	receive(data) {
+		if (data.gone) return this.fail("the verifier ended");
+		const call = this.waiting.get(data.id);
+		if (!call) return;
+		if (data.progress) return call.progress && call.progress(data.progress);
+		this.waiting.delete(data.id);
+		if (data.failed || data.error) call.reject(new Error(data.failed || data.error));
+		else call.resolve(data);
+	}
+
+	fail(why) {
+		const calls = [...this.waiting.values()];
+		this.waiting.clear();
+		if (this.worker) this.worker.then((worker) => worker.terminate(), () => {});
+		this.worker = null;
+		for (const call of calls) call.reject(new Error(why));
+	}
+
+	// stop gives up whatever is running.
+	stop() { this.fail("stopped"); }
+
+	// verify answers {report, took}: the report's JSON text and milliseconds.
+	// It fails when there is no verdict; that is neither valid nor invalid.
+	async verify(bytes, settings, progress) {
+		const worker = await this.start();
+		const id = this.next++;
+		return new Promise((resolve, reject) => {
+			this.waiting.set(id, { resolve, reject, progress });
+			worker.postMessage({ id, bytes, settings });
+		});
+	}
+}

@@ -1,0 +1,173 @@
+"use strict";
+
+// The verify page: files in, reports out. Nothing is kept beyond the page and
+// nothing leaves it.
+
+const maxFile = 512e6; // bytes; a tab holds a file twice
+
+const at = (id) => document.getElementById(id);
+const held = []; // {name, bytes, original, flip, answer, error}
+let current = 0;
+let round = 0; // of verification, so that an overtaken answer is dropped
+
+const engine = new Engine(async () => {
+	const text = atob(at("engine").textContent);
+	return Uint8Array.from(text, (c) => c.charCodeAt(0)).buffer;
+});
+
+function settings() {
+	return { keys: at("keys").value, allowUnsigned: at("allow-unsigned").checked, requireSigned: at("require-signed").checked };
+}
+
+function tell(kind, text) {
+	show(at("state"), text && el("p", { class: kind }, text));
+}
+
+async function take(list) {
+	held.length = 0;
+	current = 0;
+	for (const file of list) held.push({ name: file.name, file });
+	at("file").value = "";
+	await verifyAll();
+}
+
+async function load(item) {
+	if (item.file.size > maxFile) throw new Error(`the file has ${size(item.file.size)}; this page takes ${size(maxFile)} at most, the command line more`);
+	item.bytes = new Uint8Array(await item.file.arrayBuffer());
+	item.original = item.bytes;
+}
+
+// verifyAll judges every file anew; a newer call makes an older one stop.
+async function verifyAll() {
+	const mine = ++round;
+	draw();
+	for (const item of held) {
+		item.answer = item.error = null;
+		try {
+			if (!item.bytes) await load(item);
+			const answer = await engine.verify(item.bytes.slice().buffer, settings(), (p) => mine === round && tell("note", `${plain(item.name)}: ${count(p.segments)} segments, ${size(p.bytes)}`));
+			if (mine !== round) return;
+			item.answer = { text: answer.report, report: JSON.parse(answer.report), took: answer.took };
+		} catch (error) {
+			if (mine !== round) return;
+			item.error = error.message;
+		}
+		tell();
+		draw();
+	}
+	if (held.length && !held[0].flip) at("tabs").scrollIntoView({ block: "start" });
+	document.body.dataset.settled = String(mine);
+}
+
+function draw() {
+	show(at("tabs"), held.length > 1 && el("div", { class: "tabs", role: "group", "aria-label": "Verified files" }, held.map((item, i) =>
+		el("button", { type: "button", "aria-pressed": String(i === current), "data-tab": i }, plain(item.name, 60), " ",
+			item.answer ? badge(item.answer.report.verdict, tone(item.answer.report.exit_code)) : item.error ? badge("not verified", "idle") : badge("…", "idle")))));
+	for (const button of at("tabs").querySelectorAll("button")) button.onclick = () => { current = Number(button.dataset.tab); draw(); };
+	const item = held[current];
+	if (!item) return show(at("result"));
+	at("result").replaceChildren(...(item.error ? [notVerified(item)] : item.answer ? [
+		reportOf(item),
+		flipCard(item),
+	] : [el("p", { class: "quiet", role: "status" }, "Verifying " + plain(item.name) + " …")]));
+}
+
+function reportOf(item) {
+	const view = reportView(item.answer.report, item.answer.text, item.name);
+	view.append(el("p", { class: "quiet small" }, `${size(item.bytes.length)} verified in ${item.answer.took < 10 ? item.answer.took.toFixed(1) : count(Math.round(item.answer.took))} ms, here in the browser.`));
+	return view;
+}
+
+function notVerified(item) {
+	return el("div", { class: "note", role: "status", id: "not-verified" }, el("strong", null, "Not verified. "),
+		`${plain(item.name)} was not judged, so this is neither a pass nor a failure: ${plain(item.error)}.`);
+}
+
+// Flip a byte, to see what a change does: another letter for a letter, another
+// digit for a digit, so that the file stays readable.
+
+function flipCard(item) {
+	return el("section", { class: "card", "aria-label": "Flip a byte" }, el("h2", null, "Try it: change one byte"),
+		item.flip ? flippedText(item) : el("p", { class: "quiet" }, "Changes one character of your copy at random, in memory only, and verifies again. See which check notices."),
+		el("div", { class: "actions" },
+			el("button", { type: "button", id: "flip", onclick: () => flip(item) }, item.flip ? "Flip another byte" : "Flip a byte"),
+			item.flip && el("button", { type: "button", id: "restore", onclick: () => restore(item) }, "Put it back")));
+}
+
+function flippedText(item) {
+	const { offset, before, after } = item.flip;
+	const text = (from, to) => plain(new TextDecoder().decode(item.bytes.subarray(Math.max(0, from), to)));
+	const report = item.answer.report;
+	const unnoticed = report.exit_code === item.flip.exit && report.summary === item.flip.summary;
+	return [el("p", null, `Byte ${count(offset)}: “${before}” is now “${after}”.`),
+		el("p", { class: "flipped" }, "…", text(offset - 40, offset), el("mark", null, after), text(offset + 1, offset + 41), "…"),
+		el("p", { class: unnoticed ? "note" : "quiet" }, unnoticed
+			? "The verdict did not change: nothing covers this byte. Times, anchors and, in an unsigned file, the scope are claims that no hash protects."
+			: `The verdict is now ${plain(report.verdict)}.`)];
+}
+
+function flip(item) {
+	const places = [];
+	for (let tries = 0; tries < 4000 && places.length < 1; tries++) {
+		const offset = crypto.getRandomValues(new Uint32Array(1))[0] % item.original.length;
+		if (/[0-9a-z]/i.test(String.fromCharCode(item.original[offset]))) places.push(offset);
+	}
+	const offset = places.length ? places[0] : 0;
+	flipAt(item, offset);
+}
+
+function flipAt(item, offset) {
+	const before = item.original[offset];
+	const bytes = item.original.slice();
+	bytes[offset] = another(before);
+	const first = item.flip || { exit: item.answer.report.exit_code, summary: item.answer.report.summary };
+	item.flip = { offset, before: plain(String.fromCharCode(before)), after: plain(String.fromCharCode(bytes[offset])), exit: first.exit, summary: first.summary };
+	item.bytes = bytes;
+	return verifyAll();
+}
+
+// another gives a character of the same kind: 9 → 0, f → a, z → a, others + 1.
+function another(code) {
+	const c = String.fromCharCode(code);
+	if (c === "9") return 48;
+	if (c === "f" || c === "z") return 97;
+	if (c === "F" || c === "Z") return 65;
+	return code === 255 ? 0 : code + 1;
+}
+
+function restore(item) {
+	item.bytes = item.original;
+	item.flip = null;
+	return verifyAll();
+}
+
+// trustFromFragment takes the keys of a link; they are as good as whoever gave
+// the link.
+function trustFromFragment() {
+	const given = new URLSearchParams(location.hash.slice(1)).get("trust");
+	if (given === null) return;
+	at("keys").value = given.split(/[\s,]+/).filter(Boolean).join("\n");
+	tell("note", "The trusted keys came with the link that you opened. Compare them with the signer's own.");
+	if (held.length) verifyAll();
+}
+
+function watchDrop() {
+	const zone = at("drop");
+	for (const name of ["dragover", "dragenter"]) window.addEventListener(name, (event) => { event.preventDefault(); zone.classList.add("over"); });
+	for (const name of ["dragleave", "drop"]) window.addEventListener(name, () => zone.classList.remove("over"));
+	window.addEventListener("drop", (event) => {
+		event.preventDefault();
+		if (event.dataTransfer.files.length) take([...event.dataTransfer.files]);
+	});
+	at("file").addEventListener("change", () => { if (at("file").files.length) take([...at("file").files]); });
+}
+
+watchDrop();
+at("keys").addEventListener("change", () => held.length && verifyAll());
+for (const id of ["allow-unsigned", "require-signed"]) at(id).addEventListener("change", () => held.length && verifyAll());
+window.addEventListener("hashchange", trustFromFragment);
+trustFromFragment();
+engine.start().then(() => { document.body.dataset.engine = "ready"; }, (error) => {
+	document.body.dataset.engine = "missing";
+	tell("note", "Nothing is verified here: " + plain(error.message) + ".");
+});
