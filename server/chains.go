@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/store"
 )
 
