@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,12 +16,13 @@ import (
 // the default that its comment names; New validates the whole.
 type Config struct {
 	DataDir      string // holds chaind.db and the embedded broker's store; required
-	ArtifactsDir string // root of the sidecars; "" is DataDir/artifacts
+	ArtifactsDir string // root of the sidecars, when they are files; "" is DataDir/artifacts
 
-	NATS   NATSConfig
-	Intake IntakeConfig
-	HTTP   HTTPConfig
-	Keys   KeyConfig
+	Artifacts ArtifactsConfig
+	NATS      NATSConfig
+	Intake    IntakeConfig
+	HTTP      HTTPConfig
+	Keys      KeyConfig
 
 	Reload     <-chan struct{}  // a receive reloads signing key, trust list, tokens and log level; nil: never
 	Relevel    func() error     // takes the log level anew at a reload; nil: it stays
@@ -30,6 +30,9 @@ type Config struct {
 	Version    string           // of the program, for metrics
 	Logger     *slog.Logger     // required
 	Now        func() time.Time // nil: time.Now
+
+	statDisk func(string) (disk, error)           // of tests; nil: the system's
+	after    func(time.Duration) <-chan time.Time // of tests: when the next sweep is due; nil: time.After
 }
 
 // NATSConfig says which broker to use: an external one (URL), or one inside
@@ -109,11 +112,14 @@ func (c *Config) Validate() error {
 	if c.Logger == nil {
 		return errors.New("logger is missing")
 	}
-	if c.ArtifactsDir == "" {
-		c.ArtifactsDir = filepath.Join(c.DataDir, "artifacts")
-	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.after == nil {
+		c.after = time.After
+	}
+	if c.statDisk == nil {
+		c.statDisk = statDisk
 	}
 	if c.CheckEvery == 0 {
 		c.CheckEvery = DefaultCheckEvery
@@ -121,7 +127,7 @@ func (c *Config) Validate() error {
 	if c.CheckEvery < 0 {
 		return fmt.Errorf("check-every is %s: more than 0", c.CheckEvery)
 	}
-	return errors.Join(c.NATS.validate(), c.Intake.validate(), c.HTTP.validate(), c.Keys.validate())
+	return errors.Join(c.validateArtifacts(), c.NATS.validate(), c.Intake.validate(), c.HTTP.validate(), c.Keys.validate())
 }
 
 func (n *NATSConfig) validate() error {

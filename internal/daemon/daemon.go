@@ -2,7 +2,7 @@
 // the order in which parts start, and the order in which they stop.
 //
 // Parts start from the back, so that nothing is taken in that has nowhere to
-// go: keys, store, sidecars, broker, streams, sealer, HTTP, and last the intake.
+// go: keys, store, broker, sidecars (which may lie in it), streams, sealer, HTTP, and last the intake.
 // They stop in the order in which data flows: the intake ends after the batch in
 // flight is committed and acknowledged, then the sealer and the publisher of
 // rejections, then HTTP, then the store, and last the broker. Whatever was not
@@ -45,7 +45,7 @@ type Info struct {
 	NATSURL      string // of the broker, with an embedded one's real port
 	HTTPURL      string // "" when HTTP is off
 	StoreID      string
-	ArtifactsDir string
+	ArtifactsDir string // "" when evidence is not kept in files
 	KeyID        string // of the signing key; "" when nothing is signed
 }
 
@@ -58,7 +58,6 @@ type Daemon struct {
 	keys     *keyring
 	tokens   tokenBook
 	store    *store.Store
-	files    *sidecar.Dir
 	sidecars *sidecar.Sidecars
 	broker   *broker // nil: external
 	conn     *nats.Conn
@@ -69,11 +68,12 @@ type Daemon struct {
 	listener net.Listener    // nil: HTTP is off
 	http     *http.Server
 
+	census    census
 	reloading reloading // what a reload takes anew, and what went wrong then
 
-	state              atomic.Pointer[string]     // readiness beyond what the parts tell; nil: running
-	closers            []func() error             // run in reverse order
-	statDisk           func(string) (disk, error) // statDisk, but for tests
+	state   atomic.Pointer[string] // readiness beyond what the parts tell; nil: running
+	closers []func() error         // run in reverse order
+
 	lag, seals, outbox stall
 	checks             checks
 }
@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config, started func(Info)) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Logger, statDisk: statDisk}
+	d := &Daemon{cfg: cfg, log: cfg.Logger}
 	d.setState(server.CauseStarting)
 	if err := d.open(ctx); err != nil {
 		return errors.Join(err, d.close())
@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config, started func(Info)) error {
 // close, also when a later one fails.
 func (d *Daemon) open(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		d.openKeys, d.openStore, d.openSidecars, d.openBroker, d.openIntake, d.openSealer, d.openHTTP,
+		d.openKeys, d.openStore, d.openBroker, d.openSidecars, d.openIntake, d.openSealer, d.openHTTP,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -138,17 +138,6 @@ func (d *Daemon) openStore(context.Context) error {
 	d.store = s
 	d.onClose(s.Close)
 	return nil
-}
-
-func (d *Daemon) openSidecars(ctx context.Context) error {
-	files, err := sidecar.OpenDir(d.cfg.ArtifactsDir)
-	if err != nil {
-		return err
-	}
-	d.files = files
-	d.onClose(files.Close)
-	d.sidecars, err = sidecar.Open(ctx, sidecar.Config{Blobs: files, Owner: d.store.ID(), Now: d.cfg.Now})
-	return err
 }
 
 // openBroker starts the broker inside, if there is to be one, and connects.
@@ -210,14 +199,18 @@ func (d *Daemon) serve(ctx context.Context, started func(Info)) error {
 	}
 	workers.start("sealer", d.sealer.Run)
 	workers.start("reloads", d.watchReloads)
+	workers.start("census", d.countOpen)
 	workers.start("readiness", d.watch)
 	workers.start("checks", d.checkRegularly)
+	if d.cfg.Artifacts.Retention != nil {
+		workers.start("retention", d.sweepSnapshots)
+	}
 	if d.intake != nil {
 		workers.start("rejections", d.publishRejections)
 		takers.start("intake", d.intake.Run)
 	}
 	d.setState("")
-	d.log.Info("started", "store", d.store.ID(), "artifacts", d.cfg.ArtifactsDir, "nats", d.natsURL(), "http", d.httpURL(), "intake", d.intake != nil)
+	d.log.Info("started", "store", d.store.ID(), "artifacts", d.cfg.artifacts(), "nats", d.natsURL(), "http", d.httpURL(), "intake", d.intake != nil)
 	if started != nil {
 		started(d.info())
 	}

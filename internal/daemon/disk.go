@@ -22,7 +22,7 @@ func (d disk) nearlyFull() bool { return d.free < min(diskFloor, d.total/diskFra
 func (d *Daemon) disks() map[string]disk {
 	found := map[string]disk{}
 	for name, dir := range map[string]string{"data": d.cfg.DataDir, "artifacts": d.cfg.ArtifactsDir} {
-		if free, err := d.statDisk(dir); err == nil {
+		if free, err := d.cfg.statDisk(dir); err == nil {
 			found[name] = free
 		}
 	}
