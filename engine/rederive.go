@@ -33,6 +33,7 @@ func Rederive(b *bundle.Bundle, known Registry) (*Result, error) {
 		if run.closure, err = ReadClosure(b); err != nil {
 			return nil, err
 		}
+		r.Closure = run.closure
 		run.all()
 	}
 	if kind := b.Action.Kind(); kind != bundle.Object && kind != bundle.Null {

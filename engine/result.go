@@ -43,6 +43,7 @@ type Result struct {
 	Reason    *Finding  // why it was not re-derived; nil for ReDerived
 	Recorded  *Decision // the result section, as the file has it: not a verdict of ours
 	Withheld  []string  // as bundle.Withheld
+	Closure   *Closure  // the evidence that was executed; nil unless ReDerived
 
 	Structural  []Finding
 	Claims      []ClaimCheck // empty when the step did not run

@@ -45,7 +45,14 @@ func Summarize(b *bundle.Bundle) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := engine.Derived(closure.Graph, extract)
+	return SummarizeGraph(closure.Graph)
+}
+
+// SummarizeGraph is [Summarize] for the evidence of a bundle of this domain and
+// version that was read already. What was derived from the graph to judge its
+// claims is not derived again.
+func SummarizeGraph(g *engine.Graph) (*Summary, error) {
+	e := engine.Derived(g, extract)
 	if len(e.model.faults) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNotSummarized, e.model.faults[0].detail)
 	}
