@@ -53,6 +53,9 @@ const (
 //	chaind_check_last_timestamp_seconds          when the last one ended
 //	chaind_check_findings                        what it found
 //	chaind_evidence_files{state}                 found damaged: repaired, damaged (still)
+//	chaind_chains_open                           chains that have not ended, when last counted
+//	chaind_attempts_open                         steps in them that have begun and neither ended nor failed
+//	chaind_open_counted_timestamp_seconds        when that was
 //	chaind_ready                                 1: ready
 //	chaind_not_ready{cause}                      1 for each cause that holds
 //	chaind_build_info{version}                   1

@@ -82,7 +82,15 @@ type Snapshot struct {
 	CheckFindings     uint64            // of the last
 	EvidenceRepaired  uint64            // evidence files that were damaged and are written anew
 	EvidenceDamaged   uint64            // evidence files that are not what was sealed, or cannot be checked
+	Open              Census            // chains and attempts under way
 	Causes            []Cause           // why the daemon is not ready; empty: ready
+}
+
+// Census is a count of what is under way at one moment.
+type Census struct {
+	Chains   uint64    // that have not ended
+	Attempts uint64    // steps in them that have begun and neither ended nor failed
+	At       time.Time // when they were counted; zero: not yet
 }
 
 // stateCollector turns a Snapshot into gauges at each scrape.
@@ -106,6 +114,9 @@ var (
 	descCheckedAt  = gaugeDesc("chaind_check_last_timestamp_seconds", "When the last check ended; 0: none yet.")
 	descFindings   = gaugeDesc("chaind_check_findings", "Findings of the last check.")
 	descEvidence   = gaugeDesc("chaind_evidence_files", "Evidence files found damaged, by what became of them.", "state")
+	descChains     = gaugeDesc("chaind_chains_open", "Chains that have not ended, when they were last counted.")
+	descAttempts   = gaugeDesc("chaind_attempts_open", "Steps of open chains that have begun and neither ended nor failed.")
+	descCounted    = gaugeDesc("chaind_open_counted_timestamp_seconds", "When open chains and attempts were last counted; 0: not yet.")
 	descReady      = gaugeDesc("chaind_ready", "1: ready.")
 	descNotReady   = gaugeDesc("chaind_not_ready", "1 for each cause that keeps the daemon from being ready.", "cause")
 )
@@ -117,7 +128,7 @@ func gaugeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descConnected, descApplied, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
-		descEpochs, descWeakness, descKey, descStoreBytes, descDisk, descChecks, descCheckedAt, descFindings, descEvidence, descReady, descNotReady} {
+		descEpochs, descWeakness, descKey, descStoreBytes, descDisk, descChecks, descCheckedAt, descFindings, descEvidence, descChains, descAttempts, descCounted, descReady, descNotReady} {
 		ch <- d
 	}
 }
@@ -152,6 +163,9 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descFindings, float64(s.CheckFindings))
 	gauge(descEvidence, float64(s.EvidenceRepaired), "repaired")
 	gauge(descEvidence, float64(s.EvidenceDamaged), "damaged")
+	gauge(descChains, float64(s.Open.Chains))
+	gauge(descAttempts, float64(s.Open.Attempts))
+	gauge(descCounted, unixSeconds(s.Open.At))
 	gauge(descReady, bit(len(s.Causes) == 0))
 	for setting, holds := range oneHot(Weaknesses(), s.StreamWeaknesses) {
 		gauge(descWeakness, bit(holds), setting)

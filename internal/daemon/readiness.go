@@ -119,6 +119,9 @@ func (d *Daemon) sealCauses(stats store.Stats, now time.Time) []server.Cause {
 // snapshot is the state of all parts at one moment, for the gauges.
 func (d *Daemon) snapshot() server.Snapshot {
 	snap := server.Snapshot{Key: d.keys.state(d.reloading.stale(server.CauseSigningKey)), Causes: d.causes()}
+	if counted := d.census.last.Load(); counted != nil {
+		snap.Open = *counted
+	}
 	if d.intake != nil {
 		s := d.intake.Stats()
 		snap.IntakeConnected, snap.AppliedSequence = s.Connected, s.Applied

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaind/chaind/emitter"
+	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/sealer"
 )
@@ -26,11 +27,22 @@ func (d *Daemon) openSealer(context.Context) error {
 func (d *Daemon) sealed(s sealer.Sealed) {
 	d.metrics.Sealed(s.Result.Class)
 	d.log.Info("sealed", "tenant", s.Key.Tenant, "session", s.Key.Session, "chain", s.Key.Chain,
-		"outcome", string(s.Outcome), "class", s.Result.Class, "path", s.Result.Path, "signed", s.Result.Signed)
+		"outcome", string(s.Outcome), "class", s.Result.Class, "path", s.Result.Path, "signed", s.Result.Signed,
+		"trace_id", d.traceID(s.Key))
 	receipt := emitter.Sealed{Key: s.Key, StreamSeq: s.StreamSeq, Outcome: s.Outcome, Head: s.Result.Head, Path: s.Result.Path}
 	if err := emitter.PublishSealed(d.conn, receipt); err != nil {
 		d.log.Warn("receipt of a seal was not sent", "chain", s.Key.Chain, "err", err)
 	}
+}
+
+// traceID is what the producer's own tracing calls the run, so that a log line
+// leads to the trace and back; "": it gave none.
+func (d *Daemon) traceID(key events.Key) string {
+	chain, err := d.store.Chain(key)
+	if err != nil || chain.State.Anchors.TraceID == nil {
+		return ""
+	}
+	return *chain.State.Anchors.TraceID
 }
 
 // publishRejections drains the store's outbox into its stream.
