@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -81,8 +82,13 @@ func (a *app) shown(flag *kong.Flag) string {
 	if slices.Contains(secretSettings, flag.Name) && value != "" {
 		return "********"
 	}
-	if list, ok := a.parsed.FlagValue(flag).([]string); ok {
-		value = strings.Join(list, ",")
+	switch v := a.parsed.FlagValue(flag).(type) {
+	case []string:
+		value = strings.Join(v, ",")
+	case *int: // a number that need not be there
+		if value = ""; v != nil {
+			value = strconv.Itoa(*v)
+		}
 	}
 	if scheme, rest, ok := strings.Cut(value, "://"); ok {
 		if _, host, ok := strings.Cut(rest, "@"); ok {

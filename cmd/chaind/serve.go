@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaind/chaind/internal/daemon"
 	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/sidecar"
 )
 
 type serveCmd struct {
@@ -19,8 +20,8 @@ func (c *serveCmd) Help() string {
 Evidence files appear below the artifacts directory when a run's chain has ended.
 
 Besides the flags' own variables, those of Plasm are obeyed: PLASM_EVIDENCE_SIGNING_KEY (seed in hex),
-PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS (comma-separated), PLASM_RUN_ARTIFACTS_DIR, and PLASM_EVIDENCE_CHAIN=0, which turns
-the intake off (unlike in Plasm, unset means on).
+PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS (comma-separated), PLASM_RUN_ARTIFACTS_DIR, PLASM_RUN_ARTIFACTS_RETENTION_SECS and
+PLASM_RUN_ARTIFACTS_GC_INTERVAL_SECS, and PLASM_EVIDENCE_CHAIN=0, which turns the intake off (unlike in Plasm, unset means on).
 
 SIGINT and SIGTERM stop in order: what is in flight is committed first. A second one ends at once. SIGHUP reloads
 the signing key, the trust list, the tokens and, from the configuration file, the log level; what fails to load stays as
@@ -94,9 +95,15 @@ func secondSignal(a *app, done <-chan struct{}) {
 // serveHint tells what to do about a start that failed.
 func serveHint(err error) string {
 	var entry *keys.EntryError
+	var owner *sidecar.OwnerError
+	var locked *sidecar.LockedError
 	switch {
 	case errors.As(err, &entry), errors.Is(err, keys.ErrEmptyTrustList):
 		return "a trusted key is 64 hex digits; unset the list to trust nobody in particular"
+	case errors.As(err, &owner):
+		return "each database needs evidence files of its own; after a restore or a replay, when the other daemon has ended for good, say --take-over-artifacts once"
+	case errors.As(err, &locked):
+		return "one daemon writes to a directory; stop the other one, or give this one another --artifacts-dir"
 	}
 	return ""
 }

@@ -29,6 +29,11 @@ type settings struct {
 
 	DataDir      string `help:"Database and embedded broker." default:"chaind-data" env:"CHAIND_DATA_DIR" group:"settings" placeholder:"DIR"`
 	ArtifactsDir string `help:"Root of the evidence files (default: artifacts in the data directory)." env:"PLASM_RUN_ARTIFACTS_DIR" group:"settings" placeholder:"DIR"`
+	Artifacts    string `help:"Where evidence files are kept: directory, nats-object-store:BUCKET (a bucket of the NATS server), or memory." default:"directory" env:"CHAIND_ARTIFACTS" group:"settings" placeholder:"STORE"`
+
+	ArtifactsRetention  *int `name:"artifacts-retention-secs" help:"Delete run snapshots of this age, in seconds (60 or more); evidence and what others wrote stays. Unset: never." env:"PLASM_RUN_ARTIFACTS_RETENTION_SECS" group:"settings" placeholder:"SECS"`
+	ArtifactsGCInterval int  `name:"artifacts-gc-interval-secs" help:"Seconds between two looks for such snapshots (60 or more)." default:"300" env:"PLASM_RUN_ARTIFACTS_GC_INTERVAL_SECS" group:"settings" placeholder:"SECS"`
+	TakeOverArtifacts   bool `help:"Take over evidence files that belong to another database, after a restore or a replay. Say it once, when that other daemon has ended for good."`
 
 	NATSURL        string `name:"nats-url" aliases:"nats" help:"Use this NATS server instead of the one inside." env:"CHAIND_NATS_URL" group:"settings" placeholder:"URL"`
 	NATSCreds      string `name:"nats-creds" help:"Credentials file for --nats-url." env:"CHAIND_NATS_CREDS" group:"settings" placeholder:"FILE"`
@@ -74,6 +79,7 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 	return daemon.Config{
 		DataDir:      s.DataDir,
 		ArtifactsDir: s.ArtifactsDir,
+		Artifacts:    s.artifacts(),
 		NATS: daemon.NATSConfig{
 			URL: s.NATSURL, Creds: s.NATSCreds, User: s.NATSUser, Password: s.NATSPassword,
 			CA: s.NATSCA, Cert: s.NATSCert, Key: s.NATSKey,
@@ -91,6 +97,17 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 		Logger:  s.logger(a),
 		Now:     a.now,
 	}, nil
+}
+
+func (s *settings) artifacts() daemon.ArtifactsConfig {
+	c := daemon.ArtifactsConfig{
+		Store: s.Artifacts, TakeOver: s.TakeOverArtifacts, SweepEvery: time.Duration(s.ArtifactsGCInterval) * time.Second,
+	}
+	if s.ArtifactsRetention != nil {
+		age := time.Duration(*s.ArtifactsRetention) * time.Second
+		c.Retention = &age
+	}
+	return c
 }
 
 // intakeOff reads PLASM_EVIDENCE_CHAIN. Unlike the reference, where unset means

@@ -2,10 +2,11 @@
 // the order in which parts start, and the order in which they stop.
 //
 // Parts start from the back, so that nothing is taken in that has nowhere to
-// go: keys, store, broker, sidecars (which may lie in it), streams, sealer, HTTP, and last the intake.
+// go: keys, store, broker, sidecars (which may lie in the broker), streams,
+// sealer, HTTP, and last the intake.
 // They stop in the order in which data flows: the intake ends after the batch in
 // flight is committed and acknowledged, then the sealer and the publisher of
-// rejections, then HTTP, then the store, and last the broker. Whatever was not
+// rejections, then HTTP, then the broker, and last the store. Whatever was not
 // finished is taken up at the next start: unacknowledged events come again, and
 // seal jobs and unpublished rejections lie in the store.
 package daemon

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -22,21 +23,20 @@ type Reader struct {
 }
 
 // OpenReader opens the data directory of a stopped daemon for reading;
-// artifacts is its evidence directory, "" the default one. While the daemon
-// runs it holds the database, and the error says so.
+// artifacts is its evidence directory, "" the default one; when that does not
+// exist, evidence is kept elsewhere and only the database is read. While the
+// daemon runs it holds the database, and the error says so.
 func OpenReader(dataDir, artifacts string) (*Reader, error) {
 	s, err := store.OpenReadOnly(store.Config{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{store: s}
-	if artifacts == "" {
-		artifacts = filepath.Join(dataDir, "artifacts")
-	}
-	if r.files, err = sidecar.OpenDirReadOnly(artifacts); err != nil {
+	blobs, err := r.openBlobs(dataDir, artifacts)
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	sidecars, err := sidecar.Open(context.Background(), sidecar.Config{Blobs: r.files})
+	sidecars, err := sidecar.Open(context.Background(), sidecar.Config{Blobs: blobs})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -44,6 +44,22 @@ func OpenReader(dataDir, artifacts string) (*Reader, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+func (r *Reader) openBlobs(dataDir, artifacts string) (sidecar.Blobs, error) {
+	named := artifacts != ""
+	if !named {
+		artifacts = filepath.Join(dataDir, "artifacts")
+	}
+	files, err := sidecar.OpenDirReadOnly(artifacts)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return sidecar.NewMemory(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.files = files
+	return files, nil
 }
 
 // Get answers one request, as the daemon would.

@@ -84,6 +84,9 @@ type Bucket struct {
 
 var _ sidecar.Blobs = (*Bucket)(nil)
 
+// ValidBucket tells whether a bucket may have this name.
+func ValidBucket(name string) bool { return validBucket.MatchString(name) }
+
 var validBucket = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Open opens the bucket and creates it, in files, when it is missing. A bucket
@@ -91,7 +94,7 @@ var validBucket = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // size, cannot replace them, or answers reads from replicas that lag behind is
 // refused with an error that wraps [ErrUnfit].
 func Open(ctx context.Context, cfg Config) (*Bucket, error) {
-	if !validBucket.MatchString(cfg.Bucket) {
+	if !ValidBucket(cfg.Bucket) {
 		return nil, fmt.Errorf("open bucket: %w: %.80q", sidecar.ErrName, cfg.Bucket)
 	}
 	b := &Bucket{js: cfg.JS, name: cfg.Bucket, temp: cfg.TempDir}
