@@ -29,15 +29,49 @@ func Read(r io.Reader) (*Bundle, error) { return readUpTo(r, MaxBytes) }
 
 // readUpTo counts what it has read, not what somebody declared.
 func readUpTo(r io.Reader, limit int64) (*Bundle, error) {
-	var text strings.Builder
-	n, err := io.Copy(&text, io.LimitReader(r, limit+1))
+	text, err := readText(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read bundle: %w", err)
 	}
-	if n > limit {
+	if int64(len(text)) > limit {
 		return nil, faultf(TooLarge, "", "more than %d bytes", limit)
 	}
-	return Parse(text.String())
+	return Parse(text)
+}
+
+// readText reads in pieces that are put together once, so that a long text is
+// in memory no more than twice, and is never copied again to make it grow.
+func readText(r io.Reader) (string, error) {
+	var pieces [][]byte
+	total := 0
+	for size := 8 << 10; ; size = min(2*size, 1<<20) {
+		piece := make([]byte, size)
+		n, err := fill(piece, r)
+		pieces, total = append(pieces, piece[:n]), total+n
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	var text strings.Builder
+	text.Grow(total)
+	for _, piece := range pieces {
+		text.Write(piece)
+	}
+	return text.String(), nil
+}
+
+// fill reads until piece is full; unlike io.ReadFull it gives the reader's own
+// error, so that a text cut short is told from one that ends.
+func fill(piece []byte, r io.Reader) (n int, err error) {
+	for n < len(piece) && err == nil {
+		var more int
+		more, err = r.Read(piece[n:])
+		n += more
+	}
+	return n, err
 }
 
 // Parse reads a text strictly and checks that it is an object with a format
