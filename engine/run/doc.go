@@ -220,6 +220,15 @@
 // complete when the producer gave numbers, a count, or a head of the last
 // segment, and unspecified without.
 //
+// # Verdicts
+//
+// A claim that does not hold makes a bundle DEGRADED (exit code 3), never FAIL:
+// the record says what it says. So a run that is open, nonconforming, incomplete
+// or not declared at all, empty, or contradicted by its producer is DEGRADED;
+// one that is complete passes (0) whether it succeeded, failed, was cancelled or
+// abandoned, planned or not. FAIL (2) means that the recorded answer is not the
+// one that the packaged evidence gives.
+//
 // # What it cannot show
 //
 // Outcome, reason, times, attempts, rejections, losses, duplicates and stream
@@ -229,6 +238,12 @@
 // out before sealing, or rewrites a chain whose producer signed nothing, makes
 // another sound bundle with another root. Texts that were kept can be left out
 // in the same way. Only a root that was signed or noted before shows that.
+//
+// Some of what is packaged no claim rests on, so that it can be altered and
+// sealed again without a claim to fail: at_ms; members of a plan that its id
+// does not cover; detail, payload digests and, as far as the counts stay the
+// same, event ids of rejected events; the way in which numbers that are only
+// counted are split.
 //
 // # Compatibility
 //

@@ -46,20 +46,19 @@ func (m *model) end(c *claim) {
 		return
 	}
 	fits := true
-	for e := range m.accepted() {
-		fits = fits && e.Position.compare(end.Position) <= 0
+	last := end // the event that must be the end
+	if !m.bareEnd() {
+		last = m.segments[n-1].Event
+		_, seal := m.segments[n-1].Kind.(*segments.RunSealed)
+		fits = seal && last.Position == end.Position && equalNumber(last.ProducerSeq, end.ProducerSeq)
 	}
-	if m.bareEnd() {
-		fits = fits && (n == 0 || m.segments[n-1].before(end.Position))
-	} else {
-		last := &m.segments[n-1]
-		_, seal := last.Kind.(*segments.RunSealed)
-		fits = fits && seal && last.Event.Position == end.Position && equalNumber(last.Event.ProducerSeq, end.ProducerSeq)
+	for e := range m.accepted() {
+		fits = fits && (e == last || e.Position.compare(end.Position) < 0)
 	}
 	switch {
 	case !fits:
 		c.fail(" The event that ended it does not fit the last segment.")
-	case m.bareEnd():
+	case last == end:
 		c.say(" The event that ended it sealed no run.")
 	default:
 		c.say(" The event that ended it is segment %d.", n-1)

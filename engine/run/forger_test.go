@@ -10,6 +10,7 @@ import (
 	"github.com/chaind/chaind/engine/naive"
 	"github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/segments"
+	"github.com/google/go-cmp/cmp"
 )
 
 // reanswered lets our own engine answer over an altered closure and seals that
@@ -74,10 +75,11 @@ func repacked(tb testing.TB, text string) {
 	}
 	keep := run.Keep{Plans: true, Artifacts: true, Intents: true, Parsed: true}
 	again := write(tb, c, b.Result.Get("question").Text(), keep)
-	want := naive.MustParse(text)
-	want["signature"] = nil
+	want, made := naive.MustParse(text), naive.MustParse(again)
+	want["signature"], want["format"], want["engine"] = nil, made["format"], made["engine"] // these are the format's matter
+	naive.Seal(want)
 	if naive.File(want) != again {
-		tb.Error("a bundle passes that is not the one made of its chain")
+		tb.Errorf("a bundle passes that is not the one made of its chain: %s", cmp.Diff(strings.Split(naive.File(want), ","), strings.Split(again, ",")))
 	}
 }
 
@@ -123,6 +125,17 @@ var forgeries = []struct {
 		rechain(h, c, h.segments[:4])
 		c.End = &run.Event{ID: "e6", ProducerSeq: pointer(uint64(6)), Position: h.segments[3].Event.Position}
 	}, engine.Degraded, "Outcome Producer Intake"},
+	{"seal moved", func(h *history, c *run.Chain) {
+		list := slices.Clone(h.segments)
+		list[4], list[5] = list[5], list[4]
+		rechain(h, c, list)
+	}, engine.Degraded, "Outcome Steps Producer Intake"},
+	{"conformity embellished", func(h *history, c *run.Chain) {
+		list := slices.Clone(h.segments)
+		list[2].Kind, list[4].Kind = list[4].Kind, list[2].Kind
+		rechain(h, c, list)
+		c.Producer, c.Conformity = nil, run.Conforming
+	}, engine.Degraded, "Steps"},
 	{"called open", func(h *history, c *run.Chain) { c.Outcome, c.End = run.Open, nil }, engine.Degraded, "Outcome Intake"},
 
 	// Not shown: nothing in the file contradicts it. Only a root that was
@@ -211,6 +224,32 @@ func TestRejectionForgotten(t *testing.T) {
 	j := judge(t, write(t, c, run.QuestionRun, run.DefaultKeep))
 	if j.Verdict() != engine.Degraded || strings.Join(failing(j), " ") != "Intake" {
 		t.Errorf("%s: %q", j.Verdict(), failing(j))
+	}
+}
+
+// TestRejectionAttacks: what stands for rejected events that are only counted
+// cannot be altered either.
+func TestRejectionAttacks(t *testing.T) {
+	t.Parallel()
+	whole := write(t, rejectionsRun(t), run.QuestionRun, run.DefaultKeep)
+	for name, edit := range map[string]func(document){
+		"fewer ids":      func(d document) { d.attr("intake", "more_ids", "79") },
+		"other numbers":  func(d document) { d.attr("intake", "more_numbers", "94-150") },
+		"bad numbers":    func(d document) { d.attr("intake", "more_numbers", "9-8") },
+		"fewer counted":  func(d document) { d.attr("intake", "more_rejected", "79") },
+		"none counted":   func(d document) { d.attr("intake", "more_rejected", "0") },
+		"fewer in all":   func(d document) { d.attr("intake", "rejected", "179") },
+		"other digest":   func(d document) { d.attr("intake", "rejected_sha256", strings.Repeat("00", 32)) },
+		"uncounted":      func(d document) { d.attr("intake", "more_uncounted", "true") },
+		"node dropped":   func(d document) { d.drop(d.idOf("rejected")) },
+		"reason altered": func(d document) { d.attr(d.idOf("rejected"), "class", "malformed") },
+		"id of another":  func(d document) { d.attr(d.idOf("rejected"), "event_id", "e2") },
+	} {
+		j := judge(t, edited(whole, func(doc map[string]any) { edit(document{t, doc}) }))
+		got := failedPlaces(j)
+		if j.Verdict() != engine.Fail || got != "Intake" {
+			t.Errorf("%s: %s, fails %q", name, j.Verdict(), got)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func TestEveryPrefix(t *testing.T) {
 func TestFlippedBytes(t *testing.T) {
 	t.Parallel()
 	text := frozenRun(t)
-	stride := 31
+	stride := 61
 	if testing.Short() {
 		stride = 601
 	}
@@ -79,7 +79,7 @@ func TestEveryMember(t *testing.T) {
 	t.Parallel()
 	text := frozenRun(t)
 	paths := naive.Paths(naive.MustParse(text)["evidence_closure"])
-	stride := 3
+	stride := 7
 	if testing.Short() {
 		stride = 97
 	}
@@ -195,7 +195,7 @@ func FuzzForgery(f *testing.F) {
 // TestForgeryAtRandom runs the fuzz target over many seeds.
 func TestForgeryAtRandom(t *testing.T) {
 	t.Parallel()
-	n := uint64(400)
+	n := uint64(150)
 	if testing.Short() {
 		n = 40
 	}
