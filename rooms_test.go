@@ -31,7 +31,10 @@ var rooms = map[string][]string{
 	"sidecar/natsobj":   {"sidecar", "github.com/nats-io/nats.go/...", jsontext}, // the one back end that needs a connection: sidecar itself stays free of it
 	"sidecar/blobstest": {"sidecar"},                                             // the contract of sidecar.Blobs as tests, for every back end
 	"sealer":            {"segments", "events", "bundle", "engine/run", "keys", "store", "sidecar"},
-	"server":            {"store", "sidecar", "verifier", "keys", "segments", "events", "github.com/prometheus/client_golang/..."},
+	"server":            {"store", "sidecar", "verifier", "keys", "web", "segments", "events", "github.com/prometheus/client_golang/..."},
+	"web":               {},
+	"web/wasm":          {"verifier", "keys"}, // compiled for the browser only
+	"web/generate":      {},
 	"internal/durable":  {},
 	"internal/daemon":   {"*"},
 	"cmd/chaind":        {"internal/daemon", "emitter", "events", "verifier", "bundle", "engine/...", "sealer", "store", "sidecar", "keys/...", "segments", "github.com/alecthomas/kong", "golang.org/x/term", jsontext},

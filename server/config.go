@@ -22,6 +22,8 @@ type Store interface {
 	Chain(key events.Key) (*store.ChainRecord, error)
 	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
 	Runs(q store.RunQuery) (page []store.RunRecord, next string, err error)
+	Segments(key events.Key, from uint64, limit int) ([]store.SegmentRecord, error)
+	Attempts(key events.Key, from uint64, limit int) ([]store.AttemptRecord, error)
 	Addenda(key events.Key, from uint64, limit int) ([]store.Addendum, error)
 	Epochs() ([]store.Epoch, error)
 	LostRanges(after uint64, limit int) ([]store.LostRange, error)
@@ -51,6 +53,9 @@ type Config struct {
 	// Trust returns the list that signatures are judged by; the list may be
 	// exchanged while the server runs. nil, or a nil list: unpinned.
 	Trust func() *keys.TrustList
+	// Signing returns the key that the daemon signs with; nil, or a nil key:
+	// nothing is signed.
+	Signing func() *keys.PublicKey
 	// AllowUnsigned serves unsigned bundles although a trust list is set.
 	AllowUnsigned bool
 	// Tokens returns the tokens that restrict readers, checked by [CheckTokens];
@@ -84,6 +89,7 @@ type server struct {
 	gate     *gate
 	held     *budget
 	verdicts *verdicts
+	site     *site
 }
 
 // New makes the handler of all routes. Serve it with [NewHTTPServer], which
@@ -113,6 +119,6 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	n := cmp.Or(max(cfg.Verifications, 0), runtime.GOMAXPROCS(0))
-	s := &server{Config: cfg, gate: newGate(n, verifyWait), held: &budget{limit: maxHeld}, verdicts: newVerdicts(maxVerdicts)}
+	s := &server{Config: cfg, gate: newGate(n, verifyWait), held: &budget{limit: maxHeld}, verdicts: newVerdicts(maxVerdicts), site: newSite()}
 	return s.handler(), nil
 }

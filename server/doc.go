@@ -14,10 +14,16 @@
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}                       one chain
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/evidence              its evidence bundle, of any class
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/addenda               what came after its end
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/segments              its segments, also while it is open
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/attempts              begins and failures of its steps
 //	/v1/runs                                                                  (run id, chain) pairs
 //	/v1/rejected                                                              rejected events, without their payloads
 //	/v1/epochs                                                                histories of the stream: one more for each time the broker lost its own
 //	/v1/lost                                                                  stream sequences that never came
+//	/v1/keys                                                                  the signing key and the trust list: public keys and their status
+//	/                                                                         the console, a page over this API
+//	/verify                                                                   a page that verifies files in the browser
+//	/verifier.wasm.gz                                                         the verifier that the console runs
 //	/healthz /readyz /metrics
 //
 // The first form is the evidence format's own (Plasm evidence format, section
@@ -69,7 +75,9 @@
 // Lists take limit (1 to 200, default 50) and after, the opaque cursor that
 // the page before gave as next; next is null on the last page. A filter that
 // matches little may give a short or empty page with a cursor. An unknown or
-// repeated query parameter is 400.
+// repeated query parameter is 400. Pages of segments and attempts may be asked
+// for with a limit of up to 1000. Rejected events of one chain are asked for by
+// tenant, prompt_hash, session and chain together.
 //
 // # Documents
 //
@@ -87,6 +95,13 @@
 //	lost range: stream epoch from to why recorded_ms
 //	addenda: addenda next
 //	addendum: ordinal event_id verb payload_sha256 producer_seq epoch stream_seq broker_ms at_ms phase step_id outcome reason kind_jcs
+//	segments: segments next
+//	segment: seq kind digest prev ORIGIN emitted_at_ms kind_jcs
+//	attempts: attempts next
+//	attempt: ordinal phase step_id step_index reason at_ms ORIGIN
+//	ORIGIN: event_id verb payload_sha256 producer_seq epoch stream_seq broker_ms arrival
+//	keys: signing pinned trusted
+//	key: public_key key_id status comment
 //	runs: runs next
 //	run: run_id chain seq outcome conformity head sealed chain_url
 //	rejections: rejected next
@@ -104,6 +119,6 @@
 //
 // # Tokens
 //
-// With [Config.Tokens] every route but /healthz and /readyz needs a bearer
-// token; what a token may not read looks as if it did not exist.
+// With [Config.Tokens] every route but the two pages, the verifier, /healthz and
+// /readyz needs a bearer token; what a token may not read looks as if it did not exist.
 package server

@@ -26,6 +26,12 @@ func (b brokenStore) Runs(store.RunQuery) ([]store.RunRecord, string, error) { r
 func (b brokenStore) Addenda(events.Key, uint64, int) ([]store.Addendum, error) {
 	return nil, b.err
 }
+func (b brokenStore) Segments(events.Key, uint64, int) ([]store.SegmentRecord, error) {
+	return nil, b.err
+}
+func (b brokenStore) Attempts(events.Key, uint64, int) ([]store.AttemptRecord, error) {
+	return nil, b.err
+}
 func (b brokenStore) Epochs() ([]store.Epoch, error)                    { return nil, b.err }
 func (b brokenStore) LostRanges(uint64, int) ([]store.LostRange, error) { return nil, b.err }
 func (b brokenStore) Rejected(store.RejectedQuery) ([]events.Rejection, uint64, error) {
@@ -47,7 +53,7 @@ func TestStoreFailuresAreNeitherEmptyNorUnknown(t *testing.T) {
 		"closed":  {store.ErrClosed, 503, typeUnavailable},
 	} {
 		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/epochs", "/v1/lost", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence",
-			"/v1/chains/" + keyPath + "/addenda", missing} {
+			"/v1/chains/" + keyPath + "/addenda", "/v1/chains/" + keyPath + "/segments", "/v1/chains/" + keyPath + "/attempts", missing} {
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()
 				var log bytes.Buffer

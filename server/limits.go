@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/chaind/chaind/store"
+)
 
 // Limits of one HTTP server. Every byte of a request is hostile.
 const (
@@ -29,4 +33,7 @@ const (
 
 	defaultPage = 50
 	maxPage     = 200
+	// maxTimelinePage bounds pages of segments and attempts, of which a chain
+	// may have hundreds of thousands.
+	maxTimelinePage = store.MaxPage
 )

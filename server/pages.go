@@ -28,14 +28,17 @@ func (q *query) fail(detail string) {
 }
 
 // limit is the number of entries asked for.
-func (q *query) limit() int {
+func (q *query) limit() int { return q.upTo(maxPage) }
+
+// upTo is limit for lists with another bound.
+func (q *query) upTo(most int) int {
 	text := q.values.Get("limit")
 	if !q.values.Has("limit") {
 		return defaultPage
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxPage {
-		q.fail("limit must be a number from 1 to " + strconv.Itoa(maxPage))
+	if err != nil || n < 1 || n > most {
+		q.fail("limit must be a number from 1 to " + strconv.Itoa(most))
 		return defaultPage
 	}
 	return n

@@ -7,7 +7,9 @@ import (
 	"github.com/chaind/chaind/store"
 )
 
-func rejectedFilters() []string { return []string{"tenant", "class", "after", "limit"} }
+func rejectedFilters() []string {
+	return []string{"tenant", "prompt_hash", "session", "chain", "class", "after", "limit"}
+}
 
 // rejectionDocument is one rejected event. Its payload is not shown: it is
 // whatever a publisher sent. Its digest finds it in the rejected stream.
@@ -52,6 +54,7 @@ func (s *server) rejected(w http.ResponseWriter, r *http.Request, a access) erro
 		After:  q.number(),
 		Limit:  q.limit(),
 	}
+	ask.Key = q.wholeKey(ask.Tenant)
 	if q.err != nil {
 		return q.err
 	}
@@ -67,6 +70,20 @@ func (s *server) rejected(w http.ResponseWriter, r *http.Request, a access) erro
 		page.Rejected[i] = describeRejection(&found[i])
 	}
 	return s.writeJSON(w, r, page)
+}
+
+// wholeKey is the one chain asked for, which takes all of its name; nil: any.
+func (q *query) wholeKey(tenant *string) *events.Key {
+	key := events.Key{PromptHash: q.hex("prompt_hash", 64), Session: q.hex("session", 32), Chain: q.token("chain")}
+	if key == (events.Key{}) {
+		return nil
+	}
+	if tenant == nil || key.PromptHash == "" || key.Session == "" || key.Chain == "" {
+		q.fail("one chain is named by tenant, prompt_hash, session and chain together")
+		return nil
+	}
+	key.Tenant = *tenant
+	return &key
 }
 
 func classNames() []string {

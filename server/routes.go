@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaind/chaind/store"
+	"github.com/chaind/chaind/web"
 )
 
 // route is one line of the table of routes.
@@ -41,10 +42,16 @@ func routes() []route {
 		{"chain", chainPath, nil, false, (*server).chain},
 		{"chain_evidence", chainPath + "/evidence", nil, false, (*server).chainEvidence},
 		{"addenda", chainPath + "/addenda", []string{"after", "limit"}, false, (*server).addenda},
+		{"segments", chainPath + "/segments", []string{"after", "limit"}, false, (*server).segments},
+		{"attempts", chainPath + "/attempts", []string{"after", "limit"}, false, (*server).attempts},
 		{"runs", "/v1/runs", []string{"run_id", "tenant", "after", "limit"}, false, (*server).runs},
 		{"rejected", "/v1/rejected", rejectedFilters(), false, (*server).rejected},
 		{"epochs", "/v1/epochs", []string{"after", "limit"}, false, (*server).epochs},
 		{"lost", "/v1/lost", []string{"after", "limit"}, false, (*server).lost},
+		{"keys", "/v1/keys", nil, false, (*server).keyList},
+		{"console", "/{$}", nil, true, (*server).console},
+		{"verify", "/verify", nil, true, (*server).verifyPage},
+		{"engine", web.EnginePath, nil, true, (*server).engine},
 		{"healthz", "/healthz", nil, true, (*server).healthz},
 		{"readyz", "/readyz", nil, true, (*server).readyz},
 		{"metrics", "/metrics", nil, false, (*server).metrics},
