@@ -24,6 +24,7 @@
 //	/                                                                         the console, a page over this API
 //	/verify                                                                   a page that verifies files in the browser
 //	/verifier.wasm.gz                                                         the verifier that the console runs
+//	/openapi.json                                                             this list for programs, with the shape of every answer
 //	/healthz /readyz /metrics
 //
 // The first form is the evidence format's own (Plasm evidence format, section

@@ -40,6 +40,7 @@ var samples = map[string]struct {
 	"/v1/rejected":          {"/v1/rejected", 503},
 	"/v1/epochs":            {"/v1/epochs", 503},
 	"/v1/lost":              {"/v1/lost", 503},
+	"/openapi.json":         {"/openapi.json", 200},
 	"/healthz":              {"/healthz", 200},
 	"/readyz":               {"/readyz", 200},
 	"/metrics":              {"/metrics", 200},

@@ -52,6 +52,7 @@ func routes() []route {
 		{"console", "/{$}", nil, true, (*server).console},
 		{"verify", "/verify", nil, true, (*server).verifyPage},
 		{"engine", web.EnginePath, nil, true, (*server).engine},
+		{"openapi", "/openapi.json", nil, true, (*server).openAPI},
 		{"healthz", "/healthz", nil, true, (*server).healthz},
 		{"readyz", "/readyz", nil, true, (*server).readyz},
 		{"metrics", "/metrics", nil, false, (*server).metrics},
