@@ -129,7 +129,7 @@ type Rejected struct {
 // Declared is a number of events that a seal declared.
 type Declared struct {
 	Count uint64
-	At    Position // of the seal that declared it
+	At    Position // of the seal that declared it; zero: the last seal at which it is right, or else the end
 }
 
 // Producer is what the producer says about the chain independently of the

@@ -101,11 +101,15 @@ func (m *model) seen(until *Position) uint64 {
 	for i := range m.rejected {
 		note(&m.rejected[i].Event)
 	}
-	n := uint64(len(ids))
-	if m.intake.rest != nil {
-		n += m.intake.rest.ids
+	return uint64(len(ids)) + m.restIDs()
+}
+
+// restIDs counts the event ids of the rejected events that are only counted.
+func (m *model) restIDs() uint64 {
+	if m.intake.rest == nil {
+		return 0
 	}
-	return n
+	return m.intake.rest.ids
 }
 
 // numbers are the producer's numbers of all events with a readable id.

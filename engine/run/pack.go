@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/chaind/chaind/bundle"
 	"github.com/chaind/chaind/engine"
@@ -239,7 +240,41 @@ func (m *model) gatherIntake(c *Chain) error {
 		return nil
 	}
 	m.intake = &intake{Intake: *c.Intake, attempts: uint64(len(m.attempts)), rejected: r.total, rest: r.end()}
+	if c.Declared != nil && c.Declared.At == (Position{}) {
+		m.facts.Declared = &Declared{c.Declared.Count, m.declaredAt(c.Declared.Count)}
+	}
 	return nil
+}
+
+// declaredAt is the last seal at which a declared count was right, the end when
+// it was right at none.
+func (m *model) declaredAt(count uint64) Position {
+	at := m.intake.Last
+	seals := map[Position]bool{}
+	if m.facts.End != nil {
+		at = m.facts.End.Position
+		seals[at] = true
+	}
+	for i := range m.segments {
+		if s := &m.segments[i]; s.Event != nil && s.Kind.Tag() == segments.TagRunSealed {
+			seals[s.Event.Position] = true
+		}
+	}
+	all := slices.Collect(m.accepted())
+	for i := range m.rejected {
+		all = append(all, &m.rejected[i].Event)
+	}
+	slices.SortFunc(all, func(a, b *Event) int { return a.Position.compare(b.Position) })
+	ids := map[string]bool{}
+	for _, e := range all {
+		if e.ID != "" {
+			ids[e.ID] = true
+		}
+		if seals[e.Position] && m.restIDs()+uint64(len(ids)) == count {
+			at = e.Position
+		}
+	}
+	return at
 }
 
 // acceptedIDs collects the event ids of everything but the rejected events.

@@ -242,3 +242,36 @@ func TestChained(t *testing.T) {
 		t.Errorf("an open run is cited: %v", err)
 	}
 }
+
+// TestDeclaredEarlier: a count that an earlier seal declared is held against
+// what there was then; the position is found when only the count is known.
+func TestDeclaredEarlier(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.intent()
+	s.commit("list")
+	s.step("list", 0, 1)
+	first := s.sealed("succeeded", artifact(fingerprint("list", 0)))
+	first["more"] = true
+	s.send("seal", first)
+	last := s.sealed("succeeded", artifact())
+	delete(last, "event_count")
+	s.send("seal", last)
+	known := s.chain()
+	found := s.chain()
+	found.Declared = &run.Declared{Count: known.Declared.Count}
+	if known.Declared.At == known.End.Position || known.Declared.Count != 4 {
+		t.Fatalf("declared %+v", known.Declared)
+	}
+	text := write(t, known, run.QuestionRun, run.DefaultKeep)
+	if j := judge(t, text); j.Verdict() != engine.Pass {
+		t.Error(j.Cause())
+	}
+	if write(t, found, run.QuestionRun, run.DefaultKeep) != text {
+		t.Error("the position is not found")
+	}
+	found.Declared.Count = 9
+	if j := judge(t, write(t, found, run.QuestionRun, run.DefaultKeep)); strings.Join(failing(j), " ") != "Intake" {
+		t.Errorf("9 of 4 events: %q", failing(j))
+	}
+}
