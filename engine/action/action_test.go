@@ -274,6 +274,17 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, codes, c.code)
 		}
 	}
+	for _, path := range naive.Paths(receipt) {
+		if len(path) > 2 || path[0] == "slots" && len(path) > 1 || path[0] == "result" && len(path) > 1 || path[0] == "all_grounded" {
+			continue
+		}
+		doc := naive.Clone(receipt)
+		naive.Put(doc, nil, path...)
+		orNull := path[0] == "withheld_reason" || path[0] == "idempotency_key"
+		if codes := check(doc); slices.Contains(codes, engine.ActionMalformed) == orNull {
+			t.Errorf("null at %v: %v", path, codes)
+		}
+	}
 	everything := naive.Clone(receipt)
 	for _, path := range [][]any{{"request", "path"}, {"request", "body", "title"}, {"slots", 0, "value"}, {"outcome"}} {
 		naive.Put(everything, "x", path...)

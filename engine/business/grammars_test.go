@@ -38,6 +38,16 @@ func sales(numbers ...string) []string {
 	return numbers
 }
 
+// dollars finds an order in USD.
+func dollars(g *engine.Graph) []string {
+	for i := range g.Nodes {
+		if c, _ := g.Nodes[i].Attr("currency"); c == "USD" {
+			return []string{g.Nodes[i].ID}
+		}
+	}
+	return nil
+}
+
 // TestForgedClaims: claims over the published corpus, true ones and forgeries of
 // each shape.
 func TestForgedClaims(t *testing.T) {
@@ -78,6 +88,7 @@ func TestForgedClaims(t *testing.T) {
 		{"conflict", conflict("1 February", "1 August"), documents, engine.Supported},
 		{"uncited date", conflict("1 February", "2 August"), documents, engine.Unsupported},
 		{"no conflict in what is cited", conflict("1 August", "1 August"), documents[1:], engine.Unsupported},
+		{"one date twice", conflict("1 August", "1 August"), []string{documents[1], documents[1]}, engine.Unsupported},
 		{"one clause of two", conflict("1 February", "1 August"), documents[1:], engine.Unsupported},
 
 		{"total", "Total net order value across 5 order(s): EUR 77,500.00.", sales("01", "02", "20", "28", "60"), engine.Supported},
@@ -87,6 +98,10 @@ func TestForgedClaims(t *testing.T) {
 
 		{"counts", "spanning 1 customer record(s) and 1 address record(s).", []string{"I_Customer:0010000007", "I_AddrOrgNamePostalAddress:A0007", "nowhere"}, engine.Supported},
 		{"wrong counts", "spanning 2 customer record(s) and 1 address record(s).", []string{"I_Customer:0010000007", "I_AddrOrgNamePostalAddress:A0007"}, engine.NoOpinion},
+		{"none counted", "spanning 00 customer record(s) and 1 address record(s).", []string{"I_AddrOrgNamePostalAddress:A0007"}, engine.Supported},
+		{"none stated", "spanning 0 customer record(s) and 1 address record(s).", []string{"I_Customer:0010000007", "I_AddrOrgNamePostalAddress:A0007"}, engine.NoOpinion},
+		{"none cited", "spanning 5 customer record(s) and 1 address record(s).", []string{"I_AddrOrgNamePostalAddress:A0007"}, engine.NoOpinion},
+		{"refusal", "Refused to sum across EUR and USD: never.", append(dollars(g), sales("01")...), engine.Supported},
 		{"refusal without both currencies", "Refused to sum across EUR and USD: never.", sales("01", "02"), engine.NoOpinion},
 	} {
 		got, err := opinion(t, g, c.text, c.support...)
@@ -118,6 +133,35 @@ func market(amounts ...string) *engine.Graph {
 	return engine.NewGraph(nodes, edges, nil, nil)
 }
 
+// TestTornEntity: where a name may be withheld, a comparison that lacks it is
+// not judged; one that has it is.
+func TestTornEntity(t *testing.T) {
+	whole := market("7", "5")
+	torn := engine.NewGraph(whole.Nodes, whole.Edges, []engine.Resolution{{NodeA: "I_Customer:B", NodeB: "absent"}, {NodeA: "absent", NodeB: "also absent"}}, nil)
+	absent := engine.NewGraph(whole.Nodes[:3], whole.Edges[:1], nil, nil)
+	absent = engine.NewGraph(append(absent.Nodes, whole.Nodes[3]), append(absent.Edges, engine.Edge{Src: "I_SalesDocument:B", Dst: "absent", Relation: "sold_to"}), nil, nil)
+	claim := func(b string) string {
+		return "'Company Number A' (EUR 7.00 across 1 order(s)) exceeds '" + b + "' (EUR 5.00 across 1 order(s)) in total net order value."
+	}
+	for _, c := range []struct {
+		g     *engine.Graph
+		claim string
+		want  engine.Opinion
+		fails bool
+	}{
+		{whole, claim("Company Number B"), engine.Supported, false},
+		{whole, claim("B Incorporated"), engine.Unsupported, false},
+		{torn, claim("Company Number B"), engine.Supported, false},
+		{torn, claim("B Incorporated"), engine.Unsupported, true},
+		{absent, claim("Company Number B"), engine.Unsupported, true},
+	} {
+		got, err := opinion(t, c.g, c.claim, "I_SalesDocument:A", "I_SalesDocument:B")
+		if got != c.want || (err != nil) != c.fails {
+			t.Errorf("%s: %d, %v", c.claim, got, err)
+		}
+	}
+}
+
 // TestRankingTie: of equal totals the first name wins in the answer, and the
 // first entity verifies.
 func TestRankingTie(t *testing.T) {
@@ -140,6 +184,15 @@ func TestUnreadableAmount(t *testing.T) {
 		if _, err := opinion(t, g, "net order value: EUR 5.00", "I_SalesDocument:A", "I_SalesDocument:B"); !errors.Is(err, decimal.ErrSyntax) {
 			t.Errorf("%q: %v", amount, err)
 		}
+	}
+	const super = "Among 2 entities with EUR orders, 'Company Number B' has the highest total net order value: EUR 7.00."
+	for _, g := range []*engine.Graph{market("7", "seven"), market("seven", "7")} {
+		if _, err := opinion(t, g, super, "I_SalesDocument:B"); !errors.Is(err, decimal.ErrSyntax) {
+			t.Errorf("ranking: %v", err)
+		}
+	}
+	if got, err := opinion(t, market("5", "7"), super, "I_SalesDocument:B"); err != nil || got != engine.Supported {
+		t.Errorf("ranking: %d, %v", got, err)
 	}
 	if _, err := business.New(business.Version).Decide("highest total in EUR?", market("", "1"), nil); err != nil {
 		t.Errorf("an empty amount counts as 0: %v", err)

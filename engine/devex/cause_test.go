@@ -50,6 +50,7 @@ func TestSignature(t *testing.T) {
 		{"a log line that is no named error", []string{"ERROR -  Doc file contains a link", trailer}, trailerClaim, 2},
 		{"a sharper line after the trailer", []string{trailer, "##[error]strict mode: 4 warnings raised"}, "strict mode: 4 warnings raised", 2},
 		{"a sharper line that cannot be quoted", []string{trailer, `##[error]Missing config key "docs_dir"`}, trailerClaim, 1},
+		{"a line after one that cannot be quoted", []string{"ERROR job: \"x\"\nERROR job: plain"}, "plain", 1},
 		{"no Latin letters", []string{"##[error]テストが失敗しました"}, "", 0},
 		{"no letters", []string{"##[error]!!!"}, "", 0},
 		{"nothing at all", []string{"##[error]   "}, "", 0},
@@ -94,6 +95,23 @@ func TestRecurrenceIsBefore(t *testing.T) {
 	d, err := devex.New(devex.Name, devex.Version).Decide("Why did R-100 fail?", g, kb)
 	if err != nil || len(d.Claims) != 3 {
 		t.Errorf("%+v, %v", enginetest.Decided(d), err)
+	}
+}
+
+// TestOtherRelations: only the edges that mean it make a log, a diff or a motive.
+func TestOtherRelations(t *testing.T) {
+	g, kb := logs([]string{"##[error]boom"}, []string{"##[error]boom"})
+	for i := range g.Edges {
+		g.Edges[i].Relation = "mentions"
+	}
+	nodes := append(g.Nodes, engine.Node{Record: engine.Record{ID: "PR:PR-100", Text: "PR"}, Kind: "PR"}, engine.Node{Record: engine.Record{ID: "Ticket:T", Text: "T"}, Kind: "Ticket"})
+	edges := append(g.Edges, engine.Edge{Src: "run_R-100:chunk1", Dst: "PR:PR-100", Relation: "log_of"}, engine.Edge{Src: "PR:PR-100", Dst: "Ticket:T", Relation: "mentions"})
+	g = engine.NewGraph(nodes, edges, nil, nil)
+	for _, question := range []string{"Why did R-200 fail?", "What is PR-100?"} {
+		d, err := devex.New(devex.Name, devex.Version).Decide(question, g, kb)
+		if err != nil || len(d.Claims) != 1 {
+			t.Errorf("%s: %+v, %v", question, enginetest.Decided(d), err)
+		}
 	}
 }
 

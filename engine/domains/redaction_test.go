@@ -39,15 +39,26 @@ func cited(doc map[string]any) []string {
 // claim never passes.
 func TestHonestRedaction(t *testing.T) {
 	honest := enginetest.Read(t, "honest.tsb")
+	withCustomers := func(doc map[string]any) []string {
+		kept := cited(doc)
+		for _, n := range naive.At(doc, "evidence_closure", "graph", "nodes").([]any) {
+			if naive.At(n, "kind") == "I_Customer" {
+				kept = append(kept, naive.At(n, "record", "id").(string))
+			}
+		}
+		return kept
+	}
 	for name, c := range map[string]struct {
 		file      string
+		keep      func(map[string]any) []string
 		evaluated []bool
 		rederived int
 	}{
-		"superlative":         {ask(t, honest, engine.Question{Text: "Which customer has the greatest total order value in EUR?"}), []bool{false}, 0},
-		"comparison, no hops": {honest, []bool{true, true, false}, 2},
+		"superlative":                   {ask(t, honest, engine.Question{Text: "Which customer has the greatest total order value in EUR?"}), cited, []bool{false}, 0},
+		"comparison, no hops":           {honest, cited, []bool{true, true, false}, 2},
+		"comparison, customers kept": {honest, withCustomers, []bool{true, true, true}, 3},
 	} {
-		j := judge(t, naive.File(redact(c.file, cited)))
+		j := judge(t, naive.File(redact(c.file, c.keep)))
 		if j.Verdict() != engine.Degraded || len(j.Integrity.Findings) > 0 || len(j.Failures()) > 0 || len(j.Claims) != len(c.evaluated) {
 			t.Errorf("%s: %s: %s", name, j.Verdict(), j.Cause())
 			continue

@@ -113,6 +113,11 @@ func TestScanners(t *testing.T) {
 			t.Errorf("run of digits in %q: %d", s, got)
 		}
 	}
+	for s, want := range map[string]bool{"EU": false, "EUR": true, "EURO": true, "EUr": false, "": false, "EÜR": false} {
+		if got := text.IsUpper(s, 3); got != want {
+			t.Errorf("three capitals in %q: %v", s, got)
+		}
+	}
 	for s, want := range map[string]bool{"almost": false, "most": true, "a-most!": true, "_most": false, "mosté": false, "most\u0301": true, "x most_ most": true} {
 		if got := text.HasWord(s, "most"); got != want {
 			t.Errorf("most in %q: %v", s, got)
