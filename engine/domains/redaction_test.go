@@ -54,8 +54,8 @@ func TestHonestRedaction(t *testing.T) {
 		evaluated []bool
 		rederived int
 	}{
-		"superlative":                   {ask(t, honest, engine.Question{Text: "Which customer has the greatest total order value in EUR?"}), cited, []bool{false}, 0},
-		"comparison, no hops":           {honest, cited, []bool{true, true, false}, 2},
+		"superlative":                {ask(t, honest, engine.Question{Text: "Which customer has the greatest total order value in EUR?"}), cited, []bool{false}, 0},
+		"comparison, no hops":        {honest, cited, []bool{true, true, false}, 2},
 		"comparison, customers kept": {honest, withCustomers, []bool{true, true, true}, 3},
 	} {
 		j := judge(t, naive.File(redact(c.file, c.keep)))
