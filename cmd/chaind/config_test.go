@@ -9,7 +9,9 @@ import (
 	"github.com/chaind/chaind/internal/daemon"
 )
 
-func diffConfig(want, got daemon.Config) string { return cmp.Diff(want, got, cmpopts.IgnoreUnexported(daemon.Config{})) }
+func diffConfig(want, got daemon.Config) string {
+	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(daemon.Config{}))
+}
 
 func replaceOnce(text, old, replacement string) (string, int) {
 	return strings.Replace(text, old, replacement, 1), strings.Count(text, old)
