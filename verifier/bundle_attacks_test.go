@@ -282,3 +282,30 @@ func TestBundleOptions(t *testing.T) {
 		}
 	}
 }
+
+// A question that is refused, or narrow, does not hide what the evidence of a
+// run does not establish.
+func TestRefusalHidesNothing(t *testing.T) {
+	t.Parallel()
+	for name, exit := range map[string]int{"open.tsb": 3, "incomplete.tsb": 3, "disagreeing.tsb": 3, "failed.tsb": 0} {
+		b, err := bundle.Parse(string(readFile(t, runDir+name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, question := range []string{"Is it going to rain?", "How did this run end?", "How many requests did this run issue?"} {
+			draft, _, err := engine.Ask(b, domains.All(), engine.Question{Text: question})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if _, err := bundle.Write(&out, draft, nil); err != nil {
+				t.Fatal(err)
+			}
+			r := verifyBundle(out.Bytes(), Options{})
+			consistent(t, name, r)
+			if r.ExitCode != exit {
+				t.Errorf("%s, %s: exit %d: %s", name, question, r.ExitCode, r.Summary)
+			}
+		}
+	}
+}

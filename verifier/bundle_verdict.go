@@ -35,9 +35,15 @@ func (t *trial) expectations() {
 		t.note("expected_outcome", StatusNotApplicable, "no outcome was expected")
 	case run == nil:
 		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "expected was " + quoted(want) + ", and no outcome of a run is established"})
-	case run.Word != want:
+	case run.Word != want || !outcomeHolds(run):
 		t.fail("expected_outcome", ExitPolicy, Finding{Code: CodeExpectedOutcome, Detail: "the run is " + quoted(run.Word) + ", expected was " + quoted(want)})
 	}
+}
+
+// outcomeHolds says that the evidence bears out how the chain node says that the
+// run ended. Of an open run there is nothing to bear out.
+func outcomeHolds(s *run.Summary) bool {
+	return s.Outcome == run.Open || !slices.ContainsFunc(s.Unmet, func(claim string) bool { return strings.HasPrefix(claim, "Outcome: ") })
 }
 
 func (t *trial) expectHead() {
@@ -63,8 +69,10 @@ func (t *trial) conclude() {
 	r.Summary = Escape(t.sentence())
 }
 
+// degraded also looks at what a run bundle's question leaves aside: a refused
+// question must not hide that the run is open or its record incomplete.
 func (t *trial) degraded() bool {
-	return t.content.Result == nil || t.content.Result.Degraded() || t.empty()
+	return t.content.Result == nil || t.content.Result.Degraded() || t.empty() || t.content.Run != nil && len(t.content.Run.Unmet) > 0
 }
 
 func (t *trial) word() Verdict {
@@ -127,7 +135,7 @@ func (t *trial) sentence() string {
 	switch {
 	case t.content.Run != nil:
 		lead = t.content.Run.Word + ": "
-	case t.content.Result != nil && t.content.Result.Recorded.Refused && t.content.Result.Answer == engine.AnswerRederives:
+	case t.refused():
 		lead = "refusal: "
 	}
 	return lead + t.established() + ", signature " + string(t.report.Signature.State)
@@ -158,6 +166,12 @@ func (t *trial) failing() string {
 	return said
 }
 
+// refused says that the evidence yields a refusal, as the file records.
+func (t *trial) refused() bool {
+	result := t.content.Result
+	return result != nil && result.Recorded.Refused && result.Answer == engine.AnswerRederives
+}
+
 // established says how much of the content holds, and why not more. Nothing has
 // failed.
 func (t *trial) established() string {
@@ -175,15 +189,20 @@ func (t *trial) established() string {
 		held := t.claimsThat(ClaimRederived)
 		parts = append(parts, fmt.Sprintf("%d of %s re-derived", held, counted(uint64(n), "claim")))
 	}
-	switch result.Answer {
-	case engine.AnswerRederives:
+	switch {
+	case t.refused():
+		parts = append(parts, "the question is not one that this evidence answers")
+	case result.Answer == engine.AnswerRederives:
 		parts = append(parts, "the answer re-derives")
-	case engine.AnswerTied:
+	case result.Answer == engine.AnswerTied:
 		parts = append(parts, "the ranking has a tie that is not reproducible")
 	}
 	if n := t.claimsThat(ClaimUnverified); n > 0 {
 		first := slices.IndexFunc(t.content.Claims, func(c ClaimReport) bool { return c.Verdict == ClaimUnverified })
 		parts = append(parts, counted(uint64(n), "claim")+" not established, first "+quoted(t.content.Claims[first].Text))
+	}
+	if r := t.content.Run; r != nil && len(r.Unmet) > 0 && t.claimsThat(ClaimUnverified) == 0 {
+		parts = append(parts, "and left aside, what is not established: "+quoted(r.Unmet[0]))
 	}
 	if n := len(t.content.Withheld); n > 0 {
 		parts = append(parts, counted(uint64(n), "item")+" withheld")

@@ -13,12 +13,12 @@ import (
 type bundleCmd struct {
 	Question string `arg:"" optional:"" help:"What to ask of the evidence; left out with --evidence: what it establishes about the run."`
 
-	Evidence string   `help:"Make the bundle of the run in this evidence file; - reads standard input." xor:"source" type:"path" placeholder:"FILE"`
-	Plan     []string `help:"Compiled plan to package with --evidence (may be repeated)." type:"path" placeholder:"FILE"`
-	Artifact []string `help:"Run snapshot to package with --evidence, reduced to what its seal needs (may be repeated)." type:"path" placeholder:"FILE"`
-	Intent   string   `help:"Text of the intent to package with --evidence." type:"path" placeholder:"FILE"`
+	Evidence string   `help:"Make the bundle of the run in this evidence file; - reads standard input." xor:"source" placeholder:"FILE"`
+	Plan     []string `help:"Compiled plan to package with --evidence (may be repeated)." placeholder:"FILE"`
+	Artifact []string `help:"Run snapshot to package with --evidence, reduced to what its seal needs (may be repeated)." placeholder:"FILE"`
+	Intent   string   `help:"Text of the intent to package with --evidence." placeholder:"FILE"`
 
-	From   string `help:"Ask the evidence in this trust bundle; - reads standard input." xor:"source" type:"path" placeholder:"FILE"`
+	From   string `help:"Ask the evidence in this trust bundle; - reads standard input." xor:"source" placeholder:"FILE"`
 	Action string `help:"Draft an action from the answer with --from, never to be sent from here: incident or pr_summary." placeholder:"NAME"`
 
 	signFlags

@@ -25,7 +25,7 @@ func writeContent(w io.Writer, c *verifier.Content) {
 		fmt.Fprintf(w, "  root %s\n", c.Root)
 	}
 	for _, u := range c.Upstreams {
-		fmt.Fprintf(w, "  upstream %s %s signature state %s %s\n", verifier.Escape(shortRoot(u.Root)), u.Verdict, u.Signature, u.Cause)
+		fmt.Fprintf(w, "  upstream %s\n", upstreamLine(&u))
 	}
 	shown := 0
 	for i := range c.Claims {
@@ -40,6 +40,14 @@ func writeContent(w io.Writer, c *verifier.Content) {
 	if shown > maxShown {
 		fmt.Fprintf(w, "  and %d more claims that are not established; chaind explain shows all\n", shown-maxShown)
 	}
+}
+
+func upstreamLine(u *verifier.UpstreamReport) string {
+	line := fmt.Sprintf("%s %s, signature state %s", verifier.Escape(shortRoot(u.Root)), u.Verdict, u.Signature)
+	if u.Cause != "" {
+		line += ": " + u.Cause
+	}
+	return line
 }
 
 // shortRoot is a root for people: its first 19 characters.

@@ -121,7 +121,7 @@ func (p *printer) standing(r *verifier.Report) {
 
 func (p *printer) head(r *verifier.Report, e *explanation) {
 	c := r.Content
-	p.line("root", "%s, signature %s %s", verifier.Escape(c.StoredRoot), r.Signature.State, signer(r.Signature))
+	p.line("root", "%s, signature %s%s", verifier.Escape(c.StoredRoot), r.Signature.State, signer(r.Signature))
 	if c.Result != nil {
 		p.line("domain", "%s under engine version %s: %s", cut(c.Result.Domain, 200), cut(c.Result.Version, 200), c.Result.Taxonomy)
 	}
@@ -149,7 +149,7 @@ func (p *printer) claims(r *verifier.Report, e *explanation) {
 		}
 	}
 	for _, u := range r.Content.Upstreams {
-		p.line("upstream", "%s %s, signature %s %s", verifier.Escape(shortRoot(u.Root)), u.Verdict, u.Signature, u.Cause)
+		p.line("upstream", "%s", upstreamLine(&u))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // outputFlags say where a new trust bundle goes.
 type outputFlags struct {
-	Output string `short:"o" required:"" help:"Where the bundle goes." type:"path" placeholder:"FILE"`
+	Output string `short:"o" required:"" help:"Where the bundle goes." placeholder:"FILE"`
 	Force  bool   `help:"Replace FILE when it is there already."`
 	JSON   bool   `help:"Print JSON."`
 }

@@ -61,20 +61,24 @@ func (c *verifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var results []verified
 	worst := exitOK
+	var told []byte // reports in JSON; whole ones would keep their bundles in memory
 	for _, name := range c.Files {
-		report := c.verify(a, name, options)
-		worst = verifier.WorstExit(worst, report.ExitCode)
-		results = append(results, verified{name, report})
+		r := verified{name, c.verify(a, name, options)}
+		worst = verifier.WorstExit(worst, r.report.ExitCode)
+		if c.JSON {
+			told, err = r.appendJSON(told)
+		} else {
+			err = r.print(a)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if c.JSON {
-		err = printReports(a, results, worst)
-	} else {
-		err = printVerdicts(a, results)
-	}
-	if err != nil {
-		return err
+		if err := printReports(a, told, worst); err != nil {
+			return err
+		}
 	}
 	if worst != exitOK {
 		return silent(worst)
@@ -184,38 +188,37 @@ func (a *app) verifyProgress(name string) func(verifier.Progress) {
 	}
 }
 
-// printReports writes {"files":[{"file":name,"report":{…}},…],"exit_code":n}.
-func printReports(a *app, results []verified, worst int) error {
-	text := []byte(`{"files":[`)
-	for i, r := range results {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, `{"file":`...)
-		name, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(r.name, "\uFFFD"))
-		if err != nil {
-			return err
-		}
-		text = append(append(text, name...), `,"report":`...)
-		text = append(r.report.AppendJSON(text), '}')
+// appendJSON appends {"file":name,"report":{…}}, after a comma if something
+// stands there.
+func (v verified) appendJSON(text []byte) ([]byte, error) {
+	if len(text) > 0 {
+		text = append(text, ',')
 	}
-	text = fmt.Appendf(text, `],"exit_code":%d}`, worst)
-	value := jsontext.Value(text)
+	text = append(text, `{"file":`...)
+	text, err := jsontext.AppendQuote(text, strings.ToValidUTF8(v.name, "\uFFFD"))
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, `,"report":`...)
+	return append(v.report.AppendJSON(text), '}'), nil
+}
+
+// printReports writes {"files":[{"file":name,"report":{…}},…],"exit_code":n}.
+func printReports(a *app, files []byte, worst int) error {
+	value := jsontext.Value(fmt.Appendf(nil, `{"files":[%s],"exit_code":%d}`, files, worst))
 	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
 		return err
 	}
-	_, err := a.stdout.Write(append(value, '\n'))
+	_, err := a.stdout.Write(inert(append(value, '\n')))
 	return err
 }
 
-// printVerdicts writes a block for each file: the checks, what was found, and
-// last the verdict. Only verdict lines begin in the first column, and whatever
-// comes from a file is escaped, so that a file cannot imitate one.
-func printVerdicts(a *app, results []verified) error {
+// print writes a block for the file: the checks, what was found, and last the
+// verdict. Only verdict lines begin in the first column, and whatever comes
+// from a file is escaped, so that a file cannot imitate one.
+func (v verified) print(a *app) error {
 	var out bytes.Buffer
-	for _, r := range results {
-		writeVerdict(&out, r, colours(a.stdout))
-	}
+	writeVerdict(&out, v, colours(a.stdout))
 	_, err := out.WriteTo(a.stdout)
 	return err
 }
@@ -236,7 +239,7 @@ func writeVerdict(w io.Writer, v verified, colour bool) {
 	writeFindings(w, "error", r.Errors)
 	writeFindings(w, "warning", r.Warnings)
 	if r.Signature.State != "" {
-		fmt.Fprintf(w, "  signature state %s %s\n", r.Signature.State, signer(r.Signature))
+		fmt.Fprintf(w, "  signature state %s%s\n", r.Signature.State, signer(r.Signature))
 	}
 	if r.ComputedHead != nil {
 		fmt.Fprintf(w, "  head %s\n", r.ComputedHead)
@@ -250,7 +253,7 @@ func signer(s verifier.Signature) string {
 	if s.KeyID == "" {
 		return ""
 	}
-	text := "by key " + s.KeyID
+	text := " by key " + s.KeyID
 	if s.Comment != "" {
 		text += " (" + verifier.Escape(s.Comment) + ")"
 	}
