@@ -77,7 +77,8 @@
 // the page before gave as next; next is null on the last page. A filter that
 // matches little may give a short or empty page with a cursor. An unknown or
 // repeated query parameter is 400. Pages of segments and attempts may be asked
-// for with a limit of up to 1000. Rejected events of one chain are asked for by
+// for with a limit of up to 1000, and may begin at from, a position counted
+// from 0. Rejected events of one chain are asked for by
 // tenant, prompt_hash, session and chain together.
 //
 // # Documents

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
@@ -120,9 +121,17 @@ func (s *server) attempts(w http.ResponseWriter, r *http.Request, a access) erro
 }
 
 // timelinePage reads the parameters of the two lists, whose pages may be
-// larger than those of other lists.
+// larger than those of other lists and may begin anywhere.
 func timelinePage(r *http.Request) (from uint64, limit int, err error) {
 	q := newQuery(r)
 	from, limit = q.number(), q.upTo(maxTimelinePage)
+	if q.values.Has("from") {
+		if q.values.Has("after") {
+			q.fail("from and after both say where to begin")
+		}
+		if from, err = strconv.ParseUint(q.values.Get("from"), 10, 64); err != nil {
+			q.fail("from must be a number from 0 on")
+		}
+	}
 	return from, limit, q.err
 }

@@ -180,3 +180,24 @@ func manyChains(t *testing.T, n int) *store.Store {
 	}
 	return s
 }
+
+func TestTimelineFrom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler(t)
+	for i := range w.chains {
+		c := &w.chains[i]
+		if c.Segments < 3 {
+			continue
+		}
+		page := decode[segmentPage](t, get(h, "GET", c.url()+"/segments?from=2&limit=1"))
+		if len(page.Segments) != 1 || page.Segments[0].Seq != 2 {
+			t.Errorf("%s: %+v", c.Chain, page)
+		}
+		for _, bad := range []string{"from=-1", "from=x", "from=", "from=1&after=MQ", "limit=1001"} {
+			wantProblem(t, get(h, "GET", c.url()+"/segments?"+bad), http.StatusBadRequest, typeInvalidQuery)
+		}
+		return
+	}
+	t.Fatal("no chain has three segments")
+}

@@ -123,3 +123,12 @@ function save(bytes, name, type) {
 function details(summary, open, ...children) {
 	return el("details", { open: open || null }, el("summary", null, summary), children);
 }
+
+function table(heads, rows) {
+	return el("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] + " table" }, el("table", null, el("thead", null, el("tr", null, heads.map((h) => el("th", { scope: "col" }, h)))),
+		el("tbody", null, rows.map((cells) => el("tr", null, cells.map((c, i) => el("td", { "data-head": heads[i] }, c)))))));
+}
+
+function problemNote(error) {
+	return el("p", { class: "problem", role: "alert" }, plain(error.message || error, 500));
+}
