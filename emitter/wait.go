@@ -16,8 +16,11 @@ type Confirmation struct {
 	Receipt *Receipt     // the message that said so
 }
 
-// Wait returns when the event sent last is durable at the daemon, and with it
-// every event before: as a segment, an attempt, the end, or a duplicate. When
+// Wait returns when the event sent last is durable at the daemon: as a segment,
+// an attempt, the end, or a duplicate. With it every event before is, unless the
+// broker lost some in between: that shows here as a [HeadError] where segments
+// of an unshared chain are missing, and else in the evidence, which is
+// incomplete by producer_seq and event_count. When
 // an event since the last call was rejected (or came late) it returns the
 // [RejectedError] of the first such event; calling again goes on, and in the
 // end returns the last event's answer whatever it is: see its verdict. A

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/chaind/chaind/events"
+)
+
+// story is what the diaries say of one chain.
+type story struct {
+	key      events.Key
+	flavour  string
+	resumed  bool
+	left     bool // given up after an error
+	finished bool // the producer says that the chain is over
+	told     []*told
+}
+
+// told is one message that was sent, or tried; the same bytes sent again are the
+// same message.
+type told struct {
+	what, id, sum string
+	n             int
+	order         int    // position of the first attempt in the chain
+	acked         []copy // acknowledged copies, in order
+	durable       bool
+}
+
+// copy is one acknowledged copy of a message.
+type copy struct {
+	seq   uint64
+	order int
+}
+
+func (t *told) isAcked() bool { return len(t.acked) > 0 }
+
+// tell makes stories of diaries.
+func tell(name string, diary []entry) map[string]*story {
+	stories := map[string]*story{}
+	for order, e := range diary {
+		s := stories[e.Chain]
+		if s == nil {
+			s = &story{key: keyOf(name, e.Chain)}
+			stories[e.Chain] = s
+		}
+		switch e.Do {
+		case doBegin:
+			s.flavour = e.Flavour
+		case doResume:
+			s.resumed = true
+		case doLeave:
+			s.left = true
+		case doEnd:
+			s.finished = true
+		case doTry, doAck:
+			s.add(e, order)
+		case doDurable:
+			s.endure(e.ID)
+		}
+	}
+	return stories
+}
+
+func (s *story) add(e entry, order int) {
+	what := e.What
+	if what == whatDuplicate {
+		what = whatEvent
+	}
+	i := slices.IndexFunc(s.told, func(t *told) bool {
+		return t.id == e.ID && (t.sum == e.Sum || t.sum == "") && t.what == what
+	})
+	if i < 0 {
+		s.told = append(s.told, &told{what: what, id: e.ID, n: e.N, order: order})
+		i = len(s.told) - 1
+	}
+	t := s.told[i]
+	t.sum = e.Sum
+	if e.Do == doAck {
+		t.acked = append(t.acked, copy{e.Seq, order})
+	}
+}
+
+// endure marks the event as durable.
+func (s *story) endure(id string) {
+	for _, t := range s.told {
+		t.durable = t.durable || t.id == id
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/store"
+)
+
+var (
+	duration = flag.Duration("torture.d", 5*time.Second, "how long trouble is made")
+	seed     = flag.Uint64("torture.seed", 0, "repeats a run's choices (0: a random one)")
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		os.Exit(play(role, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func TestTorture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	o := options{duration: *duration, seed: *seed, rate: 60}
+	if o.seed == 0 {
+		o.seed = uint64(time.Now().UnixNano())
+	}
+	v, err := torture(t.Context(), o, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.print(t.Output())
+	for _, text := range v.violations {
+		t.Error(text)
+	}
+	if v.tallies["acknowledged, event"] == 0 || v.tallies["undisturbed chains"] == 0 {
+		t.Errorf("nothing was checked: %v", v.tallies)
+	}
+}
+
+// The checker itself must bite: one thing at a time is wrong with a chain that
+// is otherwise right, and each is found.
+func TestCheckerFindsWhatIsWrong(t *testing.T) {
+	key := keyOf("p0", "c0")
+	sum := func(text string) string { return segments.Sum([]byte(text)).String() }
+	acked := func(id string, seq uint64, order int) *told {
+		return &told{what: whatEvent, id: id, sum: sum(id), order: order, acked: []copy{{seq, order}}}
+	}
+	at := func(id string, arrival uint64) place {
+		return place{kind: "segment", id: id, sum: sum(id), arrival: arrival, epoch: 1, seq: arrival}
+	}
+	for name, c := range map[string]struct {
+		change func(*story, *facts, *checker)
+		wrong  int
+	}{
+		"right":               {func(*story, *facts, *checker) {}, 0},
+		"an event is missing": {func(_ *story, f *facts, _ *checker) { f.places = f.places[:2] }, 1},
+		"missing, and named": {func(_ *story, f *facts, c *checker) {
+			f.places = f.places[:2]
+			c.lost = []store.LostRange{{From: 3, To: 9}}
+		}, 0},
+		"durable, missing, named": {func(s *story, f *facts, c *checker) {
+			f.places = f.places[:2]
+			c.lost = []store.LostRange{{From: 3, To: 9}}
+			s.told[2].durable = true
+		}, 1},
+		"twice":                {func(_ *story, f *facts, _ *checker) { f.places = append(f.places, at("b", 4)) }, 2}, // and so out of order
+		"order":                {func(_ *story, f *facts, _ *checker) { f.places[0].arrival, f.places[1].arrival = 2, 1 }, 1},
+		"other bytes":          {func(_ *story, f *facts, _ *checker) { f.places[1].sum = sum("x") }, 2}, // missing, and foreign
+		"from nobody":          {func(_ *story, f *facts, _ *checker) { f.places = append(f.places, at("x", 4)) }, 1},
+		"rejected from nobody": {func(_ *story, f *facts, _ *checker) { f.rejected = []events.Rejection{{EventID: "x"}} }, 1},
+		"conflict beside the first": {func(s *story, f *facts, _ *checker) {
+			s.told[1].what = whatConflict
+			s.told[1].id, f.places[1].id = "a", "a"
+		}, 1},
+		"nonsense in the chain": {func(s *story, f *facts, _ *checker) { s.told[1].what = whatMalformed }, 1},
+		"rejected without a reason": {func(s *story, f *facts, _ *checker) {
+			f.places = f.places[:2]
+			f.rejected = []events.Rejection{{EventID: "c", Sum: segments.Sum([]byte("c"))}}
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &story{key: key, flavour: flavourRaw, told: []*told{acked("a", 1, 1), acked("b", 2, 2), acked("c", 3, 3)}}
+			f := &facts{places: []place{at("a", 1), at("b", 2), at("c", 3)}}
+			v := &verdict{tallies: map[string]int{}}
+			checker := &checker{v: v}
+			c.change(s, f, checker)
+			checker.chain(s, f)
+			if len(v.violations) != c.wrong {
+				t.Errorf("%d violations, want %d: %q", len(v.violations), c.wrong, v.violations)
+			}
+		})
+	}
+}
