@@ -256,6 +256,7 @@ func (d *Daemon) openHTTP(context.Context) error {
 		Store:         d.store,
 		Sidecars:      d.sidecars,
 		Trust:         func() *keys.TrustList { return d.keys.trust.Load() },
+		Signing:       d.keys.public,
 		Ready:         d.causes,
 		Metrics:       d.metrics,
 		Tokens:        d.tokens.source(),

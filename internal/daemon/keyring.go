@@ -73,3 +73,13 @@ func (k *keyring) state(stale bool) server.KeyState {
 	}
 	return server.KeyNone
 }
+
+// public is the key that is signed with; nil: nothing is signed.
+func (k *keyring) public() *keys.PublicKey {
+	signer := k.signer.Load()
+	if signer == nil {
+		return nil
+	}
+	key := signer.Public()
+	return &key
+}

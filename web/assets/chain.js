@@ -1,0 +1,95 @@
+"use strict";
+
+// One chain: how it stands, its timeline, its verdict, and what is beside it.
+
+const verifyUpTo = 64e6; // bytes of evidence that the page fetches on its own
+
+const engine = new Engine(async () => (await ask("/verifier.wasm.gz")).arrayBuffer());
+
+class ChainView {
+	constructor(node, key) {
+		this.url = "/v1/chains/" + key.map(encodeURIComponent).join("/");
+		this.key = key;
+		this.head = el("div");
+		this.state = el("section", { class: "card", "aria-label": "State" });
+		this.verdict = el("section", { class: "verdict-part", "aria-label": "Verdict" });
+		this.timeline = new Timeline(this.url);
+		this.beside = el("div");
+		this.judged = ""; // digest of the evidence that the verdict is on
+		put(node, [this.head, this.state, this.timeline.node, this.verdict, this.beside]);
+	}
+
+	async refresh() {
+		const c = await askJSON(this.url);
+		this.chain = c;
+		show(this.head, el("p", { class: "crumb" }, el("a", { href: "#/" }, "Chains")), el("h1", null, plain(c.chain)), el("div", { class: "badges" }, badge(c.outcome, outcomeTone[c.outcome]),
+			badge(c.conformity, conformityTone[c.conformity]), badge("coverage " + c.coverage, coverageTone[c.coverage] || "idle"), c.sealed && badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle")));
+		show(this.state, this.about(c));
+		if (!c.evidence_url) show(this.verdict, el("div", { class: "card" }, el("h2", null, "Verdict"), el("p", { class: "quiet" }, c.outcome === "open" ? "The chain is open. Its evidence is sealed, and can be verified, when it ends." : c.segments ? "The evidence is being written." : "The chain has no segments: there is nothing to verify.")));
+		await Promise.all([this.timeline.load(c), this.around(c), this.judge(c)]);
+		document.body.dataset.chain = c.outcome + " " + (c.sealed ? "sealed" : "");
+	}
+
+	about(c) {
+		return [el("h2", null, "State"), el("div", { class: "two" }, facts([
+			["Tenant", c.tenant ? plain(c.tenant) : "(the empty tenant)"], ["Session", hex(c.session)], ["Prompt", hex(c.prompt_hash)],
+			["Reason", plain(c.reason, 1000)], ["Segments", count(c.segments)], ["Head", c.head && hex(c.head)],
+			["Run ids", c.run_ids.length ? c.run_ids.slice(0, 20).map((id) => el("div", null, hex(id))) : null]]),
+		facts([["Coverage", [badge(c.coverage, coverageTone[c.coverage] || "idle"), c.coverage_why.length ? el("span", { class: "sub" }, c.coverage_why.map((w) => plain(w)).join(", ")) : null]],
+			["Conformity", [badge(c.conformity, conformityTone[c.conformity]), c.conformity_codes.length ? el("span", { class: "sub" }, c.conformity_codes.map((w) => plain(w)).join(", ")) : null]],
+			["Producer's head", c.producer_head ? badge(c.producer_head, c.producer_head === "agrees" ? "good" : "bad") : el("span", { class: "quiet" }, "not given")],
+			["Producer's signature", c.producer_signature ? badge(c.producer_signature, c.producer_signature === "agrees" ? "good" : "bad") : el("span", { class: "quiet" }, "not given")],
+			["Events", `${count(c.event_ids)} distinct` + (c.event_count !== null ? `, ${count(c.event_count)} declared` : "") + (c.duplicates ? `, ${count(c.duplicates)} repeated` : "")],
+			["Late", count(c.late)], ["Rejected", count(c.rejected)], ["Stream", `sequences ${count(c.first_stream_seq)} to ${count(c.stream_seq)}, epoch ${count(c.epoch)}`],
+			["Sealed", c.sealed && [when(c.sealed.sealed_ms), el("span", { class: "sub" }, plain(c.sealed.path))]]])),
+		el("div", { class: "actions downloads" }, c.evidence_url && el("button", { type: "button", class: "primary", id: "download", onclick: () => this.download(c.evidence_url, c.head + ".evidence.json") }, "Download evidence"),
+			c.bundle_url && el("button", { type: "button", onclick: () => this.download(c.bundle_url, c.chain + ".tsb") }, "Download trust bundle"),
+			el("a", { class: "button", href: "/verify" }, "Open the verify page"))];
+	}
+
+	async download(url, name) {
+		try {
+			save(await (await ask(url)).arrayBuffer(), name, "application/octet-stream");
+		} catch (error) {
+			complain(error);
+		}
+	}
+
+	// judge verifies the evidence here, once for each version of it.
+	async judge(c) {
+		if (!c.evidence_url || this.judged === c.sealed.sha256) return;
+		this.judged = c.sealed.sha256;
+		const title = el("h2", null, "Verdict");
+		if (c.sealed.bytes > verifyUpTo) return show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet" }, `The evidence has ${size(c.sealed.bytes)}. Download it and use the verify page or chaind verify.`)));
+		show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet", role: "status" }, "Verifying in this browser …")));
+		try {
+			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), ask(c.evidence_url)]);
+			const answer = await engine.verify(await evidence.arrayBuffer(), { keys: "", entries: keys.trusted });
+			const report = JSON.parse(answer.report);
+			this.verdict.replaceChildren(title, el("p", { class: "quiet" }, "Computed in this browser from the downloaded bytes, ", keys.pinned ? "with this daemon's trust list." : "with nobody trusted, since this daemon has no trust list."),
+				reportView(report, answer.report, c.head + ".evidence.json"));
+		} catch (error) {
+			this.verdict.replaceChildren(el("div", { class: "card" }, title, el("p", { class: "note" }, "Not verified here, which is neither a pass nor a failure: " + plain(error.message, 600))));
+		}
+	}
+
+	// around lists what is beside the chain: steps, gaps, late and rejected events.
+	async around(c) {
+		const [late, rejected] = await Promise.all([c.late ? askJSON(this.url + "/addenda?limit=200") : { addenda: [] },
+			c.rejected ? askJSON(withQuery("/v1/rejected", { tenant: c.tenant || "_", prompt_hash: c.prompt_hash, session: c.session, chain: c.chain, limit: 200 })) : { rejected: [] }]);
+		show(this.beside, stepsCard(c), el("section", { class: "card" }, el("h2", null, "Gaps"), c.lost.length ? lostTable(c.lost) : el("p", { class: "quiet" }, "No range of the stream was lost while this chain was open.")),
+			rejected.rejected.length ? el("section", { class: "card" }, el("h2", null, "Rejected events of this chain"), rejectedTable(rejected.rejected, false)) : null,
+			late.addenda.length ? el("section", { class: "card" }, el("h2", null, "Addenda: events that came after the end"), el("p", { class: "quiet" }, "They changed nothing that was sealed."), addendaTable(late.addenda)) : null);
+	}
+}
+
+function stepsCard(c) {
+	if (!c.steps.length) return null;
+	const verdictOf = (s) => s.begun > s.ended + s.failed ? badge("outcome unknown", "fair") : s.ended ? badge("ended", "good") : s.failed ? badge("failed", "bad") : badge("begun", "idle");
+	return el("section", { class: "card" }, el("h2", null, "Steps and their attempts"), el("div", { class: "stack" }, table(["Step", "State", "Begun", "Ended", "Failed"], c.steps.slice(0, 200).map((s) => [el("code", null, plain(s.step_id, 120)), verdictOf(s), count(s.begun), count(s.ended), count(s.failed)]))),
+		c.steps.length > 200 && el("p", { class: "quiet" }, "and " + count(c.steps.length - 200) + " more"));
+}
+
+function addendaTable(list) {
+	return el("div", { class: "stack" }, table(["When", "Event", "What", "Payload SHA-256"], list.map((a) => [when(a.broker_ms), plain(a.event_id, 60), [plain(a.verb), a.step_id && " of step " + plain(a.step_id, 80), a.outcome && ": " + plain(a.outcome), a.reason && el("span", { class: "sub" }, plain(a.reason, 300))], shortHex(a.payload_sha256, 16)])));
+}

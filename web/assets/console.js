@@ -1,0 +1,94 @@
+"use strict";
+
+// The console: which view is shown, and how often it is refreshed.
+
+const refreshEvery = 2500, readyEvery = 5000; // ms
+let view = null;
+
+function route() {
+	const [path, query] = location.hash.replace(/^#/, "").split("?");
+	const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+	const node = document.getElementById("view");
+	node.replaceChildren();
+	show(document.getElementById("alerts"));
+	delete document.body.dataset.view;
+	delete document.body.dataset.chain;
+	const name = parts[0] || "chains";
+	switch (name) {
+	case "chain": view = parts.length === 5 ? new ChainView(node, parts.slice(1)) : null; break;
+	case "rejected": view = new RejectedView(node); break;
+	case "keys": view = new KeysView(node); break;
+	case "activity": view = new ActivityView(node); break;
+	case "chains": view = new ChainsView(node, new URLSearchParams(query || "")); break;
+	default: view = null;
+	}
+	if (!view) put(node, [el("h1", null, "Nothing here"), el("p", null, el("a", { href: "#/" }, "Back to the chains"))]);
+	for (const link of document.querySelectorAll("#nav a")) {
+		const here = link.hash === "#/" + (["chains", "chain"].includes(name) ? "" : name) && link.pathname === location.pathname;
+		if (here) link.setAttribute("aria-current", "page");
+		else link.removeAttribute("aria-current");
+	}
+	document.title = ({ chain: parts[4], rejected: "Rejected", keys: "Keys", activity: "Activity" }[name] || "Chains") + " · chaind";
+	refresh(name);
+}
+
+async function refresh(name) {
+	const current = view;
+	if (!current) return;
+	try {
+		await current.refresh();
+		if (current === view) {
+			show(document.getElementById("alerts"));
+			if (name) document.body.dataset.view = name;
+		}
+	} catch (error) {
+		if (current === view) complain(error);
+	}
+}
+
+function complain(error) {
+	if (error.status === 401) return;
+	show(document.getElementById("alerts"), problemNote(error));
+}
+
+async function watchReady() {
+	const node = document.getElementById("ready");
+	try {
+		const r = await readiness();
+		node.className = "ready " + (r.ready ? "good" : "bad");
+		show(node, r.ready ? "ready" : "not ready: " + r.causes.map((c) => plain(c.detail || c.cause, 120)).join("; "));
+	} catch {
+		node.className = "ready bad";
+		show(node, "the daemon does not answer");
+	}
+}
+
+// wantToken asks for a bearer token; it is kept until the tab is closed.
+function wantToken() {
+	if (document.getElementById("token")) return;
+	const input = el("input", { id: "token", type: "password", autocomplete: "off", size: 40 });
+	document.getElementById("alerts").replaceChildren(el("form", { class: "card", onsubmit: (event) => {
+		event.preventDefault();
+		sessionStorage.setItem(tokenKey, input.value.trim());
+		location.reload();
+	} }, el("h2", null, "A token is needed"), el("p", { class: "quiet" }, "This daemon answers only to bearers of a token. It is kept until you close the tab."), el("div", { class: "actions" }, el("label", { for: "token" }, "Token"), input, el("button", { class: "primary" }, "Use it"))));
+	input.focus();
+}
+
+// every does something now and then, never twice at once, and not in a hidden
+// tab.
+function every(ms, what) {
+	const tick = async () => {
+		if (!document.hidden) await what();
+		setTimeout(tick, ms);
+	};
+	setTimeout(tick, ms);
+}
+
+addEventListener("hashchange", () => { route(); document.getElementById("main").focus({ preventScroll: true }); scrollTo(0, 0); });
+addEventListener("token-wanted", wantToken);
+sample().then(() => { route(); });
+watchReady();
+every(sampleEvery, sample);
+every(refreshEvery, () => refresh());
+every(readyEvery, watchReady);

@@ -3,10 +3,12 @@
 // Command wasm is the verifier of a page: package verifier, compiled for the
 // browser. It defines chaindVerify in the global scope and then waits for calls.
 //
-//	chaindVerify(bytes, {keys, allowUnsigned, requireSigned}, progress) → {report} or {error}
+//	chaindVerify(bytes, {keys, entries, allowUnsigned, requireSigned}, progress) → {report} or {error}
 //
 // bytes is a Uint8Array, read piece by piece and never changed. keys is the
 // text of trusted public keys, parted by white space or commas; "" is nobody.
+// entries, if it is there, is an array of {public_key, status, comment}, as in a
+// trust file; both lists together are trusted.
 // progress, if it is a function, is called now and then with the number of
 // segments and of bytes. report is the JSON form of the report, byte for byte
 // what the command line prints for the same file and keys. error says, for a
@@ -41,7 +43,7 @@ func verify(file, settings, progress js.Value) (string, error) {
 		RequireSigned: settings.Get("requireSigned").Truthy(),
 	}
 	var err error
-	if o.Trust, err = trust(settings.Get("keys").String()); err != nil {
+	if o.Trust, err = trust(settings.Get("keys").String(), settings.Get("entries")); err != nil {
 		return "", err
 	}
 	if progress.Type() == js.TypeFunction {
@@ -51,18 +53,38 @@ func verify(file, settings, progress js.Value) (string, error) {
 	return string(r.AppendJSON(nil)), nil
 }
 
-// trust reads the keys that somebody pasted; nil: none.
-func trust(text string) (*keys.TrustList, error) {
+// trust reads the keys that somebody pasted and those of a list; nil: none.
+func trust(text string, list js.Value) (*keys.TrustList, error) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || strings.ContainsRune(" \t\r\n", r) })
-	if len(words) == 0 {
+	var sources [][]keys.Entry
+	if len(words) > 0 {
+		pasted, err := keys.ParseFlags(words)
+		if err != nil {
+			return nil, fmt.Errorf("read trusted keys: %w", err)
+		}
+		sources = append(sources, pasted)
+	}
+	if list.Type() == js.TypeObject && list.Length() > 0 {
+		listed, err := keys.ParseFile(fileEntries(list))
+		if err != nil {
+			return nil, fmt.Errorf("read trust list: %w", err)
+		}
+		sources = append(sources, listed)
+	}
+	if len(sources) == 0 {
 		return nil, nil
 	}
-	entries, err := keys.ParseFlags(words)
-	if err != nil {
-		return nil, fmt.Errorf("read trusted keys: %w", err)
+	merged, _, err := keys.Merge(sources...)
+	return merged, err
+}
+
+func fileEntries(list js.Value) []keys.FileEntry {
+	entries := make([]keys.FileEntry, list.Length())
+	for i := range entries {
+		e := list.Index(i)
+		entries[i] = keys.FileEntry{PublicKey: e.Get("public_key").String(), Status: e.Get("status").String(), Comment: e.Get("comment").String()}
 	}
-	list, _, err := keys.Merge(entries)
-	return list, err
+	return entries
 }
 
 // array reads a Uint8Array without a second copy of the whole.
