@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/chaind/chaind/bundle"
 	"github.com/chaind/chaind/engine"
 	"github.com/chaind/chaind/engine/domains"
@@ -193,4 +195,24 @@ func headOf(tb testing.TB, text string) *segments.Digest {
 		tb.Fatal(err)
 	}
 	return &d
+}
+
+// TestBundleReportGolden freezes the JSON of reports on trust bundles that
+// between them have every member. See testdata/report/README.md.
+func TestBundleReportGolden(t *testing.T) {
+	t.Parallel()
+	honest := readFile(t, tesseraDir+"honest.tsb")
+	for name, text := range map[string][]byte{
+		"forged": readFile(t, tesseraDir+"forged.tsb"), "brief": readFile(t, tesseraDir+"brief.tsb"), "incident": incident(t),
+		"failed": readFile(t, runDir+"failed.tsb"), "open": readFile(t, runDir+"open.tsb"),
+		"broken":  tamper(honest, put("x", "result", "question")),
+		"version": forge(t, honest, put("9.9.9", "engine", "tessera_version")),
+		"cut":     honest[:1000],
+	} {
+		pretty := jsontext.Value(verifyBundle(text, Options{}).AppendJSON(nil))
+		if err := pretty.Indent(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		golden(t, "bundle-"+name+".json", append(pretty, '\n'))
+	}
 }

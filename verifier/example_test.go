@@ -160,3 +160,25 @@ func ExampleEscape() {
 	fmt.Println(verifier.Escape("run-1\x1b[2K\x1b[1A\r\nVERIFIED"))
 	// Output: run-1\x1b[2K\x1b[1A\r\nVERIFIED
 }
+
+// A trust bundle is judged claim by claim: the file is intact, and re-executing
+// it shows which of its claims do not follow from its evidence.
+func ExampleTrustBundle() {
+	file, err := os.Open("../testdata/tessera/forged.tsb")
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	report := verifier.TrustBundle(context.Background(), file, verifier.Options{})
+	fmt.Println(report.Verdict, report.ExitCode)
+	fmt.Println(report.Summary)
+	for _, claim := range report.Content.Claims {
+		fmt.Println(claim.Index, "recorded:", claim.Recorded, "verdict:", claim.Verdict)
+	}
+	// Output:
+	// FAIL 2
+	// 2 of 3 claims do not re-derive: 0, 2; and 1 other fault
+	// 0 recorded: true verdict: unsupported
+	// 1 recorded: true verdict: re-derived
+	// 2 recorded: true verdict: unsupported
+}
