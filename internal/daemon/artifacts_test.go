@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
@@ -307,5 +308,56 @@ func TestReaderWithoutDirectory(t *testing.T) {
 	}
 	if other, err := OpenReader(dir, filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) || other != nil {
 		t.Errorf("a directory that does not exist: %v", err)
+	}
+}
+
+// TestArtifactsOfPlasm starts on a directory that Plasm left: evidence and the
+// framed snapshots beside it are served, the seal is checked against them over
+// HTTP, and our retention leaves them alone.
+func TestArtifactsOfPlasm(t *testing.T) {
+	t.Parallel()
+	const session = "/execute/74cca950dc3d33908181dcef52a1afe4255aed08b3c2b285d6bf182ebe416d50/5e55107a5e55107a5e55107a5e55107a"
+	runs := []string{"f666c6def78497125b71b1c0870a88b3cbd26b6f3718c713a18c5020be862630", "99b83e024d5ccf1769cbe0e265324eb11876b28c7558c33cbadd3c1897f59a0b"}
+	b, clock, dir, age := newRollable(t), &movingClock{at: time.Now()}, t.TempDir(), time.Hour
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/plasm/store/two-run")); err != nil {
+		t.Fatal(err)
+	}
+	before, sweeps := tree(t, dir), make(chan time.Time)
+	d := runDaemon(t, Config{DataDir: t.TempDir(), ArtifactsDir: dir, NATS: NATSConfig{URL: b.url()}, Now: clock.now, Logger: slog.New(slog.DiscardHandler),
+		Artifacts: ArtifactsConfig{Retention: &age}, after: func(time.Duration) <-chan time.Time { return sweeps }})
+	ask := func(run string) (int, string) {
+		t.Helper()
+		res, err := http.Get(d.HTTPURL + session + "/artifacts/pr" + run + "/evidence")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Header.Get("Chaind-Seal-Check")
+	}
+	clock.move(1000 * time.Hour)
+	for range 2 {
+		sweeps <- clock.now()
+	}
+	for _, run := range runs {
+		if status, seal := ask(run); status != http.StatusOK || seal != "passed" {
+			t.Errorf("run %.8s: %d, seal check %q", run, status, seal)
+		}
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("files changed:\n%s", diff)
+	}
+	path := filepath.Join(dir, session, runs[0]+".artifact")
+	blob, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := bytes.Replace(blob, []byte(`"request_fingerprints":["`), []byte(`"request_fingerprints":["0`), 1)
+	if err := os.WriteFile(path, forged, 0o644); err != nil || bytes.Equal(blob, forged) {
+		t.Fatal("nothing was forged", err)
+	}
+	if status, _ := ask(runs[0]); status != http.StatusUnprocessableEntity {
+		t.Errorf("with a forged snapshot: %d", status)
+	}
+	if status, _ := ask(runs[1]); status != http.StatusOK {
+		t.Errorf("the other run: %d", status)
 	}
 }
