@@ -159,64 +159,64 @@ func (w *world) connect(ctx context.Context, use func(jetstream.JetStream) error
 	return use(js)
 }
 
-// gauge reads one series of the daemon; ok is false when it does not answer.
-func gauges(ctx context.Context, addr string, want ...string) (missing []string, ok bool) {
+// gauges asks the daemon and returns the lines that its answer lacks.
+func gauges(ctx context.Context, addr string, want ...string) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return []string{err.Error()}, false
+		return nil, err
 	}
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
 	if err != nil {
-		return []string{err.Error()}, false
+		return nil, err
 	}
 	for _, line := range want {
 		if !strings.Contains(string(page), line+"\n") {
 			missing = append(missing, line)
 		}
 	}
-	return missing, true
+	return missing, nil
 }
 
 // quiet waits until the daemon has applied what the stream holds, and nothing
-// is left to seal or to publish.
+// is left to seal or to publish. What is still on its way when it is called may
+// yet make the stream longer.
 func (w *world) quiet(ctx context.Context, within time.Duration) error {
-	var last uint64
-	err := w.connect(ctx, func(js jetstream.JetStream) error {
-		stream, err := js.Stream(ctx, emitter.DefaultStream)
-		if err == nil {
-			last = stream.CachedInfo().State.LastSeq
+	return w.connect(ctx, func(js jetstream.JetStream) error {
+		deadline := time.NewTimer(within)
+		defer deadline.Stop()
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
+		for {
+			missing, err := w.outstanding(ctx, js)
+			if err == nil && len(missing) == 0 {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			case <-deadline.C:
+				return fmt.Errorf("the daemon does not settle: missing %q (%v); log:\n%s", missing, err, w.log)
+			}
 		}
-		return err
 	})
+}
+
+// outstanding lists the gauges that do not say that all is done.
+func (w *world) outstanding(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+	stream, err := js.Stream(ctx, emitter.DefaultStream)
 	if err != nil {
-		return fmt.Errorf("look at the stream: %w", err)
+		return nil, fmt.Errorf("look at the stream: %w", err)
 	}
-	want := []string{"chaind_intake_connected 1", fmt.Sprintf("chaind_intake_applied_sequence %d", last),
-		`chaind_seal_jobs{state="pending"} 0`, "chaind_rejections_unpublished 0"}
-	deadline := time.NewTimer(within)
-	defer deadline.Stop()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		missing, ok := gauges(ctx, w.http, want...)
-		if ok && len(missing) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		case <-deadline.C:
-			return fmt.Errorf("the daemon does not settle: missing %q; log:\n%s", missing, w.log)
-		}
-	}
+	return gauges(ctx, w.http, "chaind_intake_connected 1", fmt.Sprintf("chaind_intake_applied_sequence %d", stream.CachedInfo().State.LastSeq),
+		`chaind_seal_jobs{state="pending"} 0`, "chaind_rejections_unpublished 0")
 }
 
 // settle ends the producers in order, then waits for the daemon, then stops it.
