@@ -1,6 +1,7 @@
 package business
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,10 +23,10 @@ const (
 // books is what router and grammars read of a graph, gathered once.
 type books struct {
 	graph      *engine.Graph
-	entities   []entity           // in the order of graph.Entities
-	orders     []order            // of every node, by position
-	currencies []string           // of all nodes, distinct, sorted
-	rankings   map[string][]place // by currency: everyone with orders in it, in the order of entities
+	entities   []entity            // in the order of graph.Entities
+	orders     []order             // of every node, by position
+	currencies []string            // of all nodes, distinct, sorted
+	rankings   map[string]*ranking // by currency
 }
 
 // entity is one party: nodes that are the same.
@@ -48,6 +49,13 @@ const (
 	noCustomer     = -1
 	absentCustomer = -2 // the edge leads to a node that is not there
 )
+
+// ranking is everyone with orders in a currency.
+type ranking struct {
+	places []place // in the order of entities
+	best   place   // the first with the highest total
+	err    error   // an amount is no number
+}
 
 // place is an entity in a ranking.
 type place struct {
@@ -138,16 +146,29 @@ func (b *books) readSales() {
 
 // rank adds up the orders of every entity that has a name, even an empty one.
 func (b *books) rank() {
-	b.rankings = map[string][]place{}
+	b.rankings = map[string]*ranking{}
 	for i := range b.entities {
 		if len(b.entities[i].names) == 0 {
 			continue
 		}
 		for currency, orders := range b.byCurrency(i) {
+			r := b.rankings[currency]
+			if r == nil {
+				r = &ranking{}
+				b.rankings[currency] = r
+			}
 			total, err := b.sum(orders)
-			b.rankings[currency] = append(b.rankings[currency], place{i, orders, total, err})
+			r.add(place{i, orders, total, err})
 		}
 	}
+}
+
+func (r *ranking) add(p place) {
+	if len(r.places) == 0 || p.total.Cmp(r.best.total) > 0 {
+		r.best = p
+	}
+	r.places = append(r.places, p)
+	r.err = cmp.Or(r.err, p.err)
 }
 
 // unknownCurrency stands for that of orders that name none.

@@ -130,19 +130,21 @@ func (b *books) judgeSuperlative(m []string, c *engine.Claim) (engine.Opinion, e
 	if m[3] != currency {
 		return engine.Unsupported, nil
 	}
-	places := b.rankings[currency]
-	if i := slices.IndexFunc(places, func(p place) bool { return p.err != nil }); i >= 0 {
-		return engine.Unsupported, places[i].err
+	r := b.rankings[currency]
+	if r == nil {
+		r = &ranking{}
 	}
-	same, err := counted(count, len(places))
-	if err != nil || !same || len(places) == 0 {
+	if r.err != nil {
+		return engine.Unsupported, r.err
+	}
+	same, err := counted(count, len(r.places))
+	if err != nil || !same || len(r.places) == 0 {
 		return engine.Unsupported, err
 	}
-	winner := slices.MaxFunc(places, func(x, y place) int { return x.total.Cmp(y.total) }) // the first of equals
-	if !stated(amount, winner.total) {
+	if !stated(amount, r.best.total) {
 		return engine.Unsupported, nil
 	}
-	if !b.called(int32(winner.entity), name) {
+	if !b.called(int32(r.best.entity), name) {
 		return engine.Unsupported, nil
 	}
 	return b.judgeCited(currency, amount, c)

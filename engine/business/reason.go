@@ -106,8 +106,12 @@ func (b *books) superlative(question string) (*engine.Answer, error) {
 
 // ranked are the entities with a name to call them by and orders in a currency.
 func (b *books) ranked(currency string) ([]place, error) {
+	r := b.rankings[currency]
+	if r == nil {
+		return nil, nil
+	}
 	var out []place
-	for _, p := range b.rankings[currency] {
+	for _, p := range r.places {
 		if b.entities[p.entity].name == "" {
 			continue
 		}

@@ -29,6 +29,8 @@ const (
 	// MaxDigits bounds the places that a number may reach to the left and to the
 	// right of its point, so that a short text cannot demand a long number.
 	MaxDigits = 1000
+
+	bitsOfPrecision = 93 // what has fewer has no more than Precision digits
 )
 
 // ErrSyntax says that a text is no number, or one out of bounds.
@@ -107,7 +109,10 @@ func (d Decimal) at(exponent int) *big.Int {
 	if d.coef == nil {
 		return n
 	}
-	n.Mul(d.coef, power(d.exponent-exponent))
+	n.Set(d.coef)
+	if d.exponent > exponent {
+		n.Mul(n, power(d.exponent-exponent))
+	}
 	if d.negative {
 		n.Neg(n)
 	}
@@ -125,6 +130,9 @@ func (d Decimal) Add(e Decimal) Decimal {
 		out.negative = d.negative && e.negative
 	}
 	out.coef = sum.Abs(sum)
+	if out.coef.BitLen() < bitsOfPrecision {
+		return out
+	}
 	if excess := len(out.coef.String()) - Precision; excess > 0 {
 		out = out.rescale(exponent + excess)
 	}
