@@ -19,7 +19,7 @@ import (
 // Every prefix of a bundle is refused, and none is half judged.
 func TestEveryPrefixOfABundle(t *testing.T) {
 	t.Parallel()
-	for path, stride := range map[string]int{e1Path: 1, tesseraDir + "honest.tsb": 4001, runDir + "failed.tsb": 101} {
+	for path, stride := range map[string]int{e1Path: 1, tesseraDir + "honest.tsb": 20011, runDir + "failed.tsb": 101} {
 		text := readFile(t, path)
 		for n := 0; n < len(text)-1; n += stride {
 			if r := verifyBundle(text[:n], Options{Domains: withDemo()}); r.ExitCode != ExitEnvelope || r.Verdict != Broken || r.Content != nil {
@@ -33,7 +33,7 @@ func TestEveryPrefixOfABundle(t *testing.T) {
 // its text.
 func TestEveryFlippedBitOfABundle(t *testing.T) {
 	t.Parallel()
-	for path, stride := range map[string]int{e1Path: 3, tesseraDir + "honest.tsb": 30011, runDir + "succeeded.tsb": 1009} {
+	for path, stride := range map[string]int{e1Path: 5, tesseraDir + "honest.tsb": 60013, runDir + "succeeded.tsb": 1009} {
 		text := readFile(t, path)
 		if testing.Short() {
 			stride *= 7

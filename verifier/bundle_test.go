@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,14 +34,14 @@ func verifyBundle(text []byte, o Options) *Report {
 // withDemo are all domains, and the test domain of the format's appendix D,
 // which only retrieves. Its file e1.tsb is small enough to be tried at every
 // byte.
-func withDemo() engine.Registry {
+var withDemo = sync.OnceValue(func() engine.Registry {
 	return append(domains.All(), &engine.Domain{
 		Name: "demo", Version: "1.0.0",
 		Route: func(question string, _ *engine.Graph, kb []engine.Record) (*engine.Answer, error) {
 			return engine.Lookup(question, kb, 5, engine.Route{Kind: "lookup", Reason: fmt.Sprintf("lexical lookup over %d record(s)", len(kb))})
 		},
 	})
-}
+})
 
 // forge edits a bundle and seals it again, as whoever holds the file can.
 func forge(tb testing.TB, text []byte, edit func(doc map[string]any)) []byte {
