@@ -16,10 +16,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chaind/chaind/emitter"
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/server"
 	"github.com/chaind/chaind/sidecar"
 	"github.com/chaind/chaind/sidecar/natsobj"
+	"github.com/chaind/chaind/verifier"
 )
 
 const inBucket = storeNATS + ":evidence"
@@ -359,5 +361,34 @@ func TestArtifactsOfPlasm(t *testing.T) {
 	}
 	if status, _ := ask(runs[1]); status != http.StatusOK {
 		t.Errorf("the other run: %d", status)
+	}
+}
+
+// TestK13NoThrowawayKey: without a configured key nothing is signed, nothing
+// that looks like a key is made, and evidence sealed before a restart says after
+// it what it said before.
+func TestK13NoThrowawayKey(t *testing.T) {
+	t.Parallel()
+	b, dir := newRollable(t), t.TempDir()
+	var runID, before string
+	for n := range 2 {
+		d := runDaemon(t, Config{DataDir: dir, NATS: NATSConfig{URL: b.url()}})
+		if n == 0 {
+			runID = sealRun(t, b.url(), "run")
+		}
+		waitUntil(t, "evidence", served(t, d.HTTPURL, runID))
+		_, _, body := evidenceOf(t, d.HTTPURL, runID)
+		r := verifier.Evidence(t.Context(), strings.NewReader(body), verifier.Options{})
+		if r.Signature.State != keys.StateUnsigned || d.KeyID != "" || n == 1 && body != before {
+			t.Errorf("start %d: %s, key %q", n, r.Signature.State, d.KeyID)
+		}
+		if before = body; d.stop() != nil {
+			t.Fatal("stop failed")
+		}
+	}
+	for name := range tree(t, dir) {
+		if strings.Contains(name, "key") || strings.Contains(name, "seed") {
+			t.Errorf("%s was made", name)
+		}
 	}
 }

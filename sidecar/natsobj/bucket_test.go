@@ -330,6 +330,30 @@ func TestDamage(t *testing.T) {
 	fresh()
 }
 
+// TestF13ConditionOnRemovedObject: what replaces a revision that was removed
+// meanwhile is refused; it does not bring the name back.
+func TestF13ConditionOnRemovedObject(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t).bucket("b")
+	if err := b.Put(t.Context(), "x", sidecar.Bytes([]byte("one"))); err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.look(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Remove(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	info := b.newInfo("x", o.revision, [32]byte{}, 0)
+	if err := b.describe(t.Context(), &info, o.revision); !isWrongLast(err) {
+		t.Errorf("replaced a removed object: %v", err)
+	}
+	if _, err := b.Open(t.Context(), "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is back: %v", err)
+	}
+}
+
 // TestUnfit: buckets that would lose evidence are refused.
 func TestUnfit(t *testing.T) {
 	t.Parallel()
