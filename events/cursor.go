@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// cursor walks over an object that jsontext has found to be one strict JSON
+// cursor walks over an object that has been proven to be one strict JSON
 // text, which is why its moves need no error checks. Only names standing twice
 // are its own business: it sees every name of every object, without escapes.
 type cursor struct {
@@ -15,6 +15,7 @@ type cursor struct {
 	name     []byte // of the current member
 	escaped  bool   // the string read last has escapes
 	repeated bool   // some object has a name twice
+	marks    []int  // of the strings to come, as a prover left them; none when another proved the text
 
 	open  []object
 	names [][]byte // of the open objects, outermost first
@@ -30,9 +31,9 @@ type object struct {
 // fewNames are compared one by one.
 const fewNames = 32
 
-func (c *cursor) reset(text []byte) {
+func (c *cursor) reset(text []byte, marks []int) {
 	clear(c.names)
-	*c = cursor{text: text, open: c.open[:0], names: c.names[:0]}
+	*c = cursor{text: text, marks: marks, open: c.open[:0], names: c.names[:0]}
 }
 
 // peek moves to the next token and gives its first byte.
@@ -162,9 +163,16 @@ func endsLexeme(b byte) bool {
 	return false
 }
 
-// quoted reads the string at pos, with its quotes.
+// quoted reads the string at pos, with its quotes. Each string of the text is
+// read once, and in the order of the text, so the next mark is its own.
 func (c *cursor) quoted() []byte {
 	start := c.pos
+	if len(c.marks) > 0 {
+		mark := c.marks[0]
+		c.marks = c.marks[1:]
+		c.pos, c.escaped = mark/2, mark%2 == 1
+		return c.text[start:c.pos]
+	}
 	rest := c.text[start+1:]
 	end := bytes.IndexByte(rest, '"')
 	if c.escaped = bytes.IndexByte(rest[:end], '\\') >= 0; c.escaped {

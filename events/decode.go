@@ -24,6 +24,7 @@ type Decoder struct {
 	lim    Limits
 	strict jsontext.Decoder
 	buffer bytes.Buffer
+	prover prover
 	parser parser
 }
 
@@ -40,14 +41,14 @@ func (d *Decoder) Decode(m Message) *Event {
 	return e
 }
 
-// payload fills the event from its payload. jsontext proves the text first, so
+// payload fills the event from its payload. The text is proven first, so
 // that the parser only ever sees strict JSON within the limits.
 func (d *Decoder) payload(e *Event) *Fault {
 	if fault := d.text(e.Payload); fault != nil {
 		return fault
 	}
 	p := &d.parser
-	p.reset(e.Payload)
+	p.reset(e.Payload, d.prover.marks)
 	p.envelope(e)
 	if p.verdict.fault == nil && e.ProducerSignature != nil && e.Scope != nil {
 		e.signed = pointer(e.soundlySigned(e.Scope)) // here rather than in the store's transaction
@@ -58,15 +59,18 @@ func (d *Decoder) payload(e *Event) *Fault {
 	return p.verdict.fault
 }
 
-// text checks a payload up to its nesting.
+// text checks a payload up to its nesting: quickly where that settles it, and
+// with jsontext, whose word counts, everywhere else.
 func (d *Decoder) text(text []byte) *Fault {
 	if len(text) > d.lim.MaxBytes {
 		return &Fault{TooLarge, "the payload has more bytes than the limit"}
 	}
-	var most extent
-	if !within(text, d.lim) {
-		most = measure(text)
+	d.prover.reset(text)
+	if d.prover.prove(d.lim) {
+		return nil
 	}
+	d.prover.reset(nil) // what it has marked is not for the parser
+	most := measure(text)
 	if err := d.oneObject(text); err != nil && most.depth <= readerDepth {
 		return textFault(err)
 	}

@@ -16,8 +16,8 @@ type parser struct {
 	kind    kindFields
 }
 
-func (p *parser) reset(text []byte) {
-	p.cursor.reset(text)
+func (p *parser) reset(text []byte, marks []int) {
+	p.cursor.reset(text, marks)
 	p.copied, p.verdict, p.kind = "", verdict{rank: rankNone}, kindFields{}
 }
 

@@ -10,13 +10,6 @@ import (
 // its punctuation alone; for a text that is not JSON it may be wrong.
 type extent struct{ depth, members int }
 
-// within tells cheaply that a text cannot pass the limits: so few brackets
-// cannot nest deeper, so few colons cannot name more members.
-func within(text []byte, lim Limits) bool {
-	return bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) <= lim.MaxDepth &&
-		bytes.Count(text, []byte{':'}) <= lim.MaxMembers
-}
-
 func measure(text []byte) extent {
 	var most extent
 	var colons []int
