@@ -157,8 +157,16 @@ func TestBackup(t *testing.T) {
 	if restored.ID() != s.ID() {
 		t.Error("the backup has another id")
 	}
-	if w, _ := restored.Watermark(testStream); w.Applied != 200 {
+	if w, _ := restored.Watermark(testStream); w != (Watermark{2, 200}) {
 		t.Errorf("watermark %v", w)
+	}
+	epochs, err := restored.Epochs()
+	if err != nil || len(epochs) != 2 || epochs[1].Why != WhyRestored || epochs[1].Base != 200 {
+		t.Errorf("the restore is not recorded: %+v, %v", epochs, err)
+	}
+	restored = reopen(t, restored)
+	if again, _ := restored.Epochs(); len(again) != 2 {
+		t.Errorf("recorded again at the next start: %+v", again)
 	}
 	mustAppend(t, restored, v.batch(150, 303))
 	v.verify(t, restored)

@@ -17,7 +17,8 @@ var (
 	ErrForeign = errors.New("database belongs to something else")
 	// ErrTruncated: the file is shorter than its own pages or than it once was.
 	ErrTruncated = errors.New("database is truncated")
-	// ErrSchema: the database was written by a newer program.
+	// ErrSchema: the database was written by a newer program, or by an older one
+	// and is to be upgraded first ([Upgrade]).
 	ErrSchema = errors.New("database schema is not supported")
 	// ErrLocked: another process holds the database.
 	ErrLocked = errors.New("database is locked")

@@ -29,18 +29,21 @@ const (
 // ErrCorrupt, ErrSchema, ErrLocked (a [*LockedError]) or that of the system, all
 // with the file's name. A damaged file is an error, never a crash and never a
 // fresh start: sizes and both meta pages are looked at before the file is mapped.
-func Open(cfg Config) (*Store, error) { return open(cfg.withDefaults(), false) }
+func Open(cfg Config) (*Store, error) { return open(cfg.withDefaults(), &Store{newest: SchemaVersion}) }
 
 // OpenReadOnly opens an existing store for inspection, never creating or
 // changing anything. While a writer holds the store it returns a [*LockedError]:
 // ask the running daemon, or inspect a backup.
-func OpenReadOnly(cfg Config) (*Store, error) { return open(cfg.withDefaults(), true) }
+func OpenReadOnly(cfg Config) (*Store, error) {
+	return open(cfg.withDefaults(), &Store{newest: SchemaVersion, readOnly: true})
+}
 
-func open(cfg Config, readOnly bool) (*Store, error) {
+// open opens s, in which only newest, readOnly and upgrading are set.
+func open(cfg Config, s *Store) (*Store, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("open store: no directory given")
 	}
-	if !readOnly {
+	if !s.readOnly && !s.upgrading {
 		if err := makeDir(cfg.Dir); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
@@ -49,8 +52,9 @@ func open(cfg Config, readOnly bool) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{cfg: cfg, readOnly: readOnly, token: make(chan struct{}, 1), done: make(chan struct{}), mark: &mark{root: root}, flush: defaultFlush,
-		jobsAdded: make(chan struct{}, 1), rejectionsAdded: make(chan struct{}, 1)}
+	s.cfg, s.mark, s.flush = cfg, &mark{root: root}, defaultFlush
+	s.token, s.done = make(chan struct{}, 1), make(chan struct{})
+	s.jobsAdded, s.rejectionsAdded = make(chan struct{}, 1), make(chan struct{}, 1)
 	if err := s.openIn(root); err != nil {
 		root.Close()
 		return nil, fmt.Errorf("open store %s: %w", filepath.Join(cfg.Dir, DatabaseFile), err)
@@ -83,7 +87,7 @@ func (s *Store) ensure(root *os.Root) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if s.readOnly {
+	if s.readOnly || s.upgrading {
 		return ErrMissing
 	}
 	entries, err := fs.ReadDir(root.FS(), ".")
@@ -224,7 +228,7 @@ func (s *Store) openDB(f *os.File) (err error) {
 
 // settle reads who the store is and what was going on.
 func (s *Store) settle() error {
-	if err := s.readIdentity(); err != nil {
+	if err := s.readIdentity(); err != nil || s.upgrading {
 		return err
 	}
 	if err := s.recover(); err != nil {
@@ -240,6 +244,9 @@ func (s *Store) settle() error {
 		return nil
 	}
 	tidy(s.mark.root)
+	if err := s.noteRestore(); err != nil {
+		return fmt.Errorf("note that the store was restored: %w", err)
+	}
 	s.raiseMark()
 	return nil
 }
@@ -258,8 +265,10 @@ func (s *Store) readIdentity() (err error) {
 		return err
 	}
 	switch id := s.identity; {
-	case id.schema > SchemaVersion:
-		return fmt.Errorf("%w: version %d, and this program knows up to %d", ErrSchema, id.schema, SchemaVersion)
+	case id.schema > s.newest:
+		return fmt.Errorf("%w: version %d, and this program knows up to %d", ErrSchema, id.schema, s.newest)
+	case id.schema < s.newest && !s.upgrading:
+		return fmt.Errorf("%w: version %d, and this program works with %d: upgrade it first (chaind upgrade)", ErrSchema, id.schema, s.newest)
 	case s.mark.id != "" && s.mark.id != id.id:
 		return fmt.Errorf("%w: it is store %s, and %s says %s", ErrForeign, id.id, MarkFile, s.mark.id)
 	case s.cfg.ExpectID != "" && s.cfg.ExpectID != id.id:

@@ -55,12 +55,14 @@ func (c Config) withDefaults() Config {
 // Store is an open store. All methods may be called concurrently. Queries copy
 // what they return, and hold no transaction when they return.
 type Store struct {
-	cfg      Config
-	db       *bbolt.DB
-	identity identity
-	readOnly bool
-	mark     *mark
-	torn     bool // one meta page was damaged when the store was opened
+	cfg       Config
+	db        *bbolt.DB
+	identity  identity
+	readOnly  bool
+	newest    uint32 // the schema version to work with
+	upgrading bool   // an older one is opened, for upgrade alone
+	mark      *mark
+	torn      bool // one meta page was damaged when the store was opened
 
 	// open is held by every call for reading, and by Close for writing.
 	open   sync.RWMutex
