@@ -116,9 +116,20 @@ type Event struct {
 	ProducerSignature *segments.Signature
 	More              bool
 
+	room room
+
 	// signed is the verdict on ProducerSignature under the event's own scope;
 	// nil: not looked at, because there is no such scope.
 	signed *bool
+}
+
+// room is where a decoded event keeps what its fields point to, so that a
+// common one is two pieces of memory: this, and the copy of its text.
+type room struct {
+	atMS, producerSeq uint64
+	step              segments.StepExecuted
+	entryID           string
+	fingerprints      [2]string
 }
 
 // Preimage holds the raw texts that digests were computed from; nil: absent.
@@ -183,4 +194,5 @@ type Rejection struct {
 	Sum        segments.Digest  // SHA-256 of the whole payload
 	Existing   *segments.Digest // conflict: the digest that holds the id
 	AfterEnd   bool
+	Epoch      uint32 // of the stream's history, as the store counts them; with StreamSeq the place in it
 }

@@ -73,6 +73,7 @@ const (
 	maxPart     = 255       // bytes between two slashes, the limit of common file systems
 	MaxEvidence = 256 << 20 // bytes of an evidence bundle that is read into memory
 	MaxSnapshot = 64 << 20  // bytes of a framed run snapshot
+	MaxBundle   = 1 << 30   // bytes of a trust bundle that is read into memory
 	maxPointer  = 4 << 10   // bytes of a pointer, history, marker or owner blob
 )
 

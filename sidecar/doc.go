@@ -14,6 +14,15 @@
 //	execute/{prompt_hash}/{session}/evidence/{run_id}.evidence.json              legacy, read only
 //	execute/{prompt_hash}/{session}/{64 hex}.artifact                            framed run snapshot
 //
+// For every chain that has ended, of whatever class, below the root:
+//
+//	bundles/{root}.tsb                                                   its trust bundle
+//	bundles/by-chain/{tenant}/{prompt_hash}/{session}/{chain}.root       pointer: 64 hex digits, no newline
+//	bundles/by-chain/{tenant}/{prompt_hash}/{session}/{chain}/{root}     history: empty
+//
+// There the tenant "_" is the empty one, and root is the 64 hex digits of the
+// bundle's root. A root covers the chain's name, so no two chains share one.
+//
 // prompt_hash and head are 64, session is 32 lower-case hex digits, run_id is
 // "pr" and 64 lower-case hex digits, tenant is [A-Za-z0-9_-]{1,64} but not "_",
 // which spells the empty tenant in subjects. Anything else is refused with
@@ -42,6 +51,12 @@
 // a crash never turns it back. The history keeps every head that the run id ever
 // had; one that the reference wrote (position 0 0) is entered before its pointer
 // is replaced.
+//
+// A trust bundle is written in the same way: the file of a root once, whatever
+// signature later bytes of the same root would carry, unless what stands there is
+// no bundle with that root; then the history, then the pointer. The history keeps
+// every root that the chain ever had. There is one at a time but for evidence
+// that had to be signed anew with another key: the root covers that signature.
 //
 // Evidence format, sections 13 and 14.
 package sidecar

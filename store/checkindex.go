@@ -124,12 +124,12 @@ func (c *checker) rejection(v *view, k, payload []byte) error {
 	if err := decode(tableRejections, k, payload, &r); err != nil {
 		return err
 	}
-	id, err := v.get(tableSeen, seenKey(r.epoch, r.StreamSeq))
+	id, err := v.get(tableSeen, seenKey(r.Epoch, r.StreamSeq))
 	if err != nil {
 		return err
 	}
 	if id == nil {
-		return missing(tableSeen, seenKey(r.epoch, r.StreamSeq), "the place of the rejection")
+		return missing(tableSeen, seenKey(r.Epoch, r.StreamSeq), "the place of the rejection")
 	}
 	whole := r.Class != events.TooLarge && len(r.Payload) < maxRejectedPayload // others may be cut
 	if whole && segments.Sum(r.Payload) != r.Sum {
@@ -150,7 +150,7 @@ func (c *checker) seen(v *view, k, payload []byte) error {
 		return corrupt(tableSeen, k, errCoding.Error())
 	}
 	r, err := v.rejection(number(payload))
-	if err == nil && !bytes.Equal(k, seenKey(r.epoch, r.StreamSeq)) {
+	if err == nil && !bytes.Equal(k, seenKey(r.Epoch, r.StreamSeq)) {
 		err = contradicts(tableSeen, k, "the place leads to another rejection")
 	}
 	return err

@@ -19,7 +19,7 @@ type Epoch struct {
 	Stream    events.Stream
 	Base      uint64 // sequence before the first one that belongs to the epoch
 	Applied   uint64 // last stream sequence applied in it
-	Why       string // "first_seen", "recreated" or "rolled_back", or what BeginEpoch was told
+	Why       string // "first_seen", "recreated", "rolled_back" or "restored", or what BeginEpoch was told
 	StartedMS int64  // Unix milliseconds of this machine's clock
 
 	ahead uint64 // end of the lost ranges recorded above Applied
@@ -195,7 +195,9 @@ type SealResult struct {
 	SHA256 segments.Digest  // of the sidecar
 	Signed bool
 
-	BundlePath string          // trust bundle, below the sidecar root; "" when none was made
-	BundleRoot segments.Digest // its root
-	SealedMS   int64           // Unix milliseconds, set by FinishSeal
+	BundlePath   string          // trust bundle, below the sidecar root; "" when none was made
+	BundleRoot   segments.Digest // its root
+	BundleBytes  uint64          // length of the trust bundle
+	BundleSHA256 segments.Digest // of the trust bundle, its signature included
+	SealedMS     int64           // Unix milliseconds, set by FinishSeal
 }

@@ -9,7 +9,6 @@ import (
 // rejection is a value of the rejection table.
 type rejection struct {
 	events.Rejection
-	epoch   uint32
 	arrival uint64 // of the journal entry; 0: the chain is not known
 }
 
@@ -26,7 +25,7 @@ func (r *rejection) fields(c *codec) {
 	c.digest(&r.Sum)
 	c.optDigest(&r.Existing)
 	c.bool(&r.AfterEnd)
-	c.uint32(&r.epoch)
+	c.uint32(&r.Epoch)
 	c.uint(&r.arrival)
 }
 
@@ -50,10 +49,10 @@ func (w *writer) rejectStray(ep *Epoch, e *events.Event, effect *events.Effect) 
 func (w *writer) reject(ep *Epoch, e *events.Event, effect *events.Effect) (uint64, error) {
 	w.n.rejections++
 	w.newRejections = true
-	r := rejection{epoch: ep.Number, Rejection: events.Rejection{
+	r := rejection{Rejection: events.Rejection{
 		Message: e.Message, Key: e.Key, Attributed: e.Attributed, EventID: e.ID,
 		Class: effect.Fault.Class, Detail: effect.Fault.Detail, Sum: e.Sum,
-		Existing: effect.Existing, AfterEnd: effect.AfterEnd,
+		Existing: effect.Existing, AfterEnd: effect.AfterEnd, Epoch: ep.Number,
 	}}
 	r.Payload = r.Payload[:min(len(r.Payload), maxRejectedPayload)]
 	if e.Attributed {

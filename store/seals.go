@@ -47,6 +47,8 @@ func (r *SealResult) fields(c *codec) {
 	c.bool(&r.Signed)
 	text(c, &r.BundlePath)
 	c.digest(&r.BundleRoot)
+	c.uint(&r.BundleBytes)
+	c.digest(&r.BundleSHA256)
 	c.int64(&r.SealedMS)
 }
 
