@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +179,58 @@ func TestOutputIsWholeOrAbsent(t *testing.T) {
 	}
 	if text, err := os.ReadFile(path); string(text) != "two" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestTrustBundleExamples types what docs/trust-bundles.md shows, from the top of
+// the house. Files that the lines write go elsewhere.
+func TestTrustBundleExamples(t *testing.T) {
+	page := readHouse(t, "docs/trust-bundles.md")
+	examples := example.FindAllStringSubmatch(page, -1)
+	if n := strings.Count(page, "```sh\n"); n != len(examples) || n < 6 {
+		t.Fatalf("%d sh blocks, %d of them with what they print", n, len(examples))
+	}
+	house, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"testdata", "engine"} {
+		if err := os.Symlink(filepath.Join(house, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range examples {
+		shell := exec.Command("sh", "-euc", e[1])
+		shell.Dir = dir
+		var complaints strings.Builder
+		shell.Stderr = &complaints
+		out, err := shell.Output()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatalf("%s\n%v\n%s", e[1], err, complaints.String())
+		}
+		if string(out) != e[2] {
+			t.Errorf("%s\nprints\n%s\nthe page shows\n%s%s", e[1], out, e[2], complaints.String())
+		}
+	}
+}
+
+// TestTrustBundlePageNamesEveryWord: the page explains each verdict and each
+// verdict on a claim that the verifier has.
+func TestTrustBundlePageNamesEveryWord(t *testing.T) {
+	t.Parallel()
+	page := readHouse(t, "docs/trust-bundles.md")
+	words := regexp.MustCompile(`(?:Verdict|ClaimVerdict|Taxonomy)\s+= "([A-Za-z-]+)"`)
+	found := 0
+	for _, source := range []string{"verifier/verdict.go", "verifier/content.go", "engine/result.go"} {
+		for _, m := range words.FindAllStringSubmatch(readHouse(t, source), -1) {
+			found++
+			if !strings.Contains(page, "`"+m[1]+"`") && m[1] != "TAMPERED" {
+				t.Errorf("docs/trust-bundles.md does not explain %q of %s", m[1], source)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d words found", found)
 	}
 }

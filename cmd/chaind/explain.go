@@ -113,7 +113,7 @@ func (p *printer) standing(r *verifier.Report) {
 	case verifier.Untrusted:
 		p.line("CAUTION", "nobody whom you trust signed this file.")
 	case verifier.Fail:
-		p.line("CAUTION", "this bundle FAILS. What follows is what the file says; only what is marked [re-derived] follows from its evidence.")
+		p.line("CAUTION", "this bundle FAILS. Of what the file says, only what is marked [re-derived] holds.")
 	default:
 		p.line("NOTE", "not everything that follows is established; the marks and the last line say what is.")
 	}
