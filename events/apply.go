@@ -51,7 +51,21 @@ func (s *State) witness(e *Event) {
 		s.FirstStreamSeq = e.StreamSeq
 	}
 	s.LastStreamSeq = e.StreamSeq
-	s.LastEventID, s.LastSeq = clone(e.ID), e.ProducerSeq
+	s.LastEventID = clone(e.ID)
+	s.LastSeq = kept(s.LastSeq, e.ProducerSeq)
+}
+
+// kept copies an optional number to where the last one stood, so that a state
+// neither holds on to its events nor needs memory for each.
+func kept(room, n *uint64) *uint64 {
+	if n == nil {
+		return nil
+	}
+	if room == nil {
+		room = new(uint64)
+	}
+	*room = *n
+	return room
 }
 
 // judge finds the fault that counts: what the bytes alone show up to their
@@ -140,7 +154,11 @@ func (s *State) append(e *Event) Effect {
 // link makes the event's kind the chain's next segment.
 func (s *State) link(e *Event) *segments.Segment {
 	chain := segments.Builder{Next: s.Segments, Head: s.Head}
-	segment := chain.Append(e.Kind, pointer(e.atMS()))
+	link := &struct {
+		segment segments.Segment
+		atMS    uint64
+	}{atMS: e.atMS()}
+	link.segment = chain.Append(e.Kind, &link.atMS)
 	s.Segments, s.Head = chain.Next, chain.Head
 	switch kind := e.Kind.(type) {
 	case *segments.IntentBound:
@@ -155,7 +173,7 @@ func (s *State) link(e *Event) *segments.Segment {
 		s.Order.place(rankSeal)
 		s.run(kind.RunID)
 	}
-	return &segment
+	return &link.segment
 }
 
 func (s *State) run(id string) {

@@ -52,11 +52,11 @@ func (p *parser) member(e *Event) int {
 	case "scope":
 		e.Scope = p.scope()
 	case "at_ms":
-		e.AtMS = p.count("at_ms")
+		e.AtMS = p.countInto(&e.room.atMS, "at_ms")
 	case "producer_seq":
-		e.ProducerSeq = p.count("producer_seq")
+		e.ProducerSeq = p.countInto(&e.room.producerSeq, "producer_seq")
 	case "kind":
-		p.readKind()
+		p.readKind(e)
 		return hasKind
 	case "preimage":
 		p.preimage(e)

@@ -74,13 +74,15 @@ type kindFields struct {
 	intentLen, stepIndex                              uint32
 	planID, stepID, entryID, sourceLine, runID        string
 	topo, fingerprints                                []string
+	room                                              []string // for fingerprints
 	resourceIndex                                     uint64
 }
 
-func (p *parser) readKind() {
+func (p *parser) readKind(e *Event) {
 	if !p.object("kind") {
 		return
 	}
+	p.kind.room = e.room.fingerprints[:0]
 	for p.next() {
 		p.kind.seen |= p.kindMember(&p.kind)
 	}
@@ -102,7 +104,7 @@ func (p *parser) kindMember(k *kindFields) int {
 		k.entryID, _ = p.string("kind.entry_id")
 		return kEntryID
 	case "request_fingerprints":
-		k.fingerprints = p.strings("kind.request_fingerprints")
+		k.fingerprints = p.strings(k.room, "kind.request_fingerprints")
 		return kFingerprints
 	case "source_line":
 		k.sourceLine, _ = p.string("kind.source_line")
@@ -129,7 +131,7 @@ func (p *parser) rarerMember(k *kindFields) int {
 		k.compDigest, _ = p.digest("kind.comp_semantic_sha256")
 		return kCompDigest
 	case "step_topo":
-		k.topo = p.strings("kind.step_topo")
+		k.topo = p.strings([]string{}, "kind.step_topo")
 		return kTopo
 	case "run_id":
 		k.runID, _ = p.string("kind.run_id")

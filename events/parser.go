@@ -1,9 +1,11 @@
 package events
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/chaind/chaind/segments"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // parser reads the values of one payload. What is wrong with names and values
@@ -11,6 +13,7 @@ import (
 // lower.
 type parser struct {
 	cursor
+	scratch []byte // for a string being taken out of its escapes
 	copied  string // the payload once more, for the strings cut from it
 	verdict verdict
 	kind    kindFields
@@ -65,7 +68,8 @@ func (p *parser) string(member string) (string, bool) {
 // unquote gives the string that was read last.
 func (p *parser) unquote(raw []byte) string {
 	if p.escaped {
-		return string(p.plain(raw))
+		p.scratch, _ = jsontext.AppendUnquote(p.scratch[:0], raw) // valid: checked before
+		return string(p.scratch)
 	}
 	if p.copied == "" {
 		p.copied = string(p.text)
@@ -73,18 +77,18 @@ func (p *parser) unquote(raw []byte) string {
 	return p.copied[p.pos-len(raw)+1 : p.pos-1]
 }
 
-// strings reads an array of strings; never nil when it is one.
-func (p *parser) strings(member string) []string {
+// strings reads an array of strings into room, which is empty and not nil.
+func (p *parser) strings(room []string, member string) []string {
 	if p.peek() != '[' {
 		p.misshapen(p.value(), member, "an array")
 		return nil
 	}
-	list := []string{}
+	list := room
 	for p.pos++; p.item(); {
 		s, _ := p.string(member)
 		list = append(list, s)
 	}
-	return list
+	return slices.Clip(list)
 }
 
 // integer reads digits up to limit, which is at most 2^53-1.
@@ -99,12 +103,16 @@ func (p *parser) integer(member string, limit uint64) (uint64, bool) {
 }
 
 // count reads an integer into a fresh pointer; nil when it is none.
-func (p *parser) count(member string) *uint64 {
+func (p *parser) count(member string) *uint64 { return p.countInto(new(uint64), member) }
+
+// countInto reads an integer into dst and returns it; nil when it is none.
+func (p *parser) countInto(dst *uint64, member string) *uint64 {
 	n, ok := p.integer(member, maxSafeInteger)
 	if !ok {
 		return nil
 	}
-	return pointer(n)
+	*dst = n
+	return dst
 }
 
 func (p *parser) digest(member string) (segments.Digest, bool) {

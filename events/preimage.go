@@ -162,12 +162,14 @@ func (p *parser) buildStep(e *Event) {
 		e.StepID, e.StepIndex = k.stepID, k.stepIndex
 		return
 	}
-	kind := &segments.StepExecuted{
+	kind := &e.room.step
+	*kind = segments.StepExecuted{
 		StepID: k.stepID, StepIndex: k.stepIndex, RequestFingerprints: k.fingerprints,
 		SourceLine: k.sourceLine, ParsedExprDigest: k.parsedDigest,
 	}
 	if k.seen&kEntryID != 0 {
-		kind.EntryID = pointer(k.entryID)
+		e.room.entryID = k.entryID
+		kind.EntryID = &e.room.entryID
 	}
 	e.Kind = kind
 }

@@ -1,0 +1,56 @@
+//go:build !race
+
+package events
+
+import (
+	"fmt"
+	"testing"
+)
+
+// guardedStep is an ordinary step event, not the first of its chain.
+func guardedStep(n int, source string) Message {
+	key := Key{Tenant: "t", PromptHash: fmt.Sprintf("%064d", 1), Session: fmt.Sprintf("%032d", 2), Chain: "c"}
+	return Message{
+		Subject:   key.Subject(VerbStep),
+		StreamSeq: uint64(n + 1), BrokerMS: 1_780_000_000_000,
+		Payload: fmt.Appendf(nil, `{"v":1,"event_id":"01JZ-%d","at_ms":1780000000000,"producer_seq":%d,"kind":{"kind":"step_executed",`+
+			`"step_id":"list","step_index":3,"entry_id":"gh","request_fingerprints":["GET /issues"],"source_line":%q,"parsed_expr_digest":"%064d"}}`,
+			n, n, source, 7),
+	}
+}
+
+// TestDecodeAllocations: the event, and the copy of its text; one more for each
+// string with escapes.
+func TestDecodeAllocations(t *testing.T) {
+	d := NewDecoder(DefaultLimits)
+	for source, want := range map[string]float64{"x = list()": 2, `x = list("open")`: 3} {
+		m := guardedStep(1, source)
+		if e := d.Decode(m); e.Fault != nil {
+			t.Fatal(e.Fault)
+		}
+		if got := testing.AllocsPerRun(200, func() { d.Decode(m) }); got > want {
+			t.Errorf("decode of a step event with %q: %v allocations, want %v at most", source, got, want)
+		}
+	}
+}
+
+// TestApplyAllocations: the segment, the new head, and the event's id.
+func TestApplyAllocations(t *testing.T) {
+	const runs = 200
+	var decoded []*Event
+	for n := range runs + 2 {
+		decoded = append(decoded, Decode(guardedStep(n, "x = list()"), DefaultLimits))
+	}
+	s := NewState(decoded[0].Key)
+	s.Apply(decoded[0], Known{})
+	next := 0
+	got := testing.AllocsPerRun(runs, func() {
+		next++
+		if effect := s.Apply(decoded[next], Known{}); effect.Verdict != Appended {
+			t.Fatal(effect)
+		}
+	})
+	if got > 3 {
+		t.Errorf("apply of a step event: %v allocations, want 3 at most", got)
+	}
+}
