@@ -25,6 +25,9 @@
 // form. Support of a claim is ordered by record id there, claims keep the
 // order of the answer, the locator's `render` and `all_verified` are derived.
 //
+// Ask answers a new question from the evidence that a bundle packages, and
+// drafts an action from the answer when the domain has one.
+//
 // # What is not checked here
 //
 // Truth in the world, how recent the evidence is, and who may be trusted. A

@@ -242,18 +242,21 @@ func TestKit(t *testing.T) {
 			t.Errorf("%s is not built", name)
 			continue
 		}
-		j := judge(t, files[name])
-		if got, want := exitCode(j.Verdict()), naive.At(c, "python_exit"); naive.Number(got) != want {
-			t.Errorf("%s: exit %s, want %s: %s", name, got, want, j.Cause())
-		}
-		for _, code := range named[name].codes {
-			if !slices.Contains(allCodes(j), code) {
-				t.Errorf("%s: no finding %s: %v", name, code, allCodes(j))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := judge(t, files[name])
+			if got, want := exitCode(j.Verdict()), naive.At(c, "python_exit"); naive.Number(got) != want {
+				t.Errorf("exit %s, want %s: %s", got, want, j.Cause())
 			}
-		}
-		if naive.At(c, "js_claims_evaluated") != naive.Number("0") && len(j.Claims) == 0 && !slices.Contains(allCodes(j), engine.DanglingReference) {
-			t.Errorf("%s: no claim was evaluated", name)
-		}
+			for _, code := range named[name].codes {
+				if !slices.Contains(allCodes(j), code) {
+					t.Errorf("no finding %s: %v", code, allCodes(j))
+				}
+			}
+			if naive.At(c, "js_claims_evaluated") != naive.Number("0") && len(j.Claims) == 0 && !slices.Contains(allCodes(j), engine.DanglingReference) {
+				t.Error("no claim was evaluated")
+			}
+		})
 	}
 }
 
@@ -303,17 +306,16 @@ func TestTrueDeepForge(t *testing.T) {
 	}
 }
 
-// TestChainAttacks: the other attacks on chains that the format names.
+// TestChainAttacks: the other attacks that the format names.
 func TestChainAttacks(t *testing.T) {
 	brief := enginetest.Read(t, "brief.tsb")
 	honest := enginetest.Read(t, "honest.tsb")
 	other := ask(t, honest, engine.Question{Text: "What is Müller Logistik's total order value?"})
 	for _, c := range []struct {
-		name     string
-		file     string
-		verdict  engine.Verdict
-		code     engine.Code
-		unsealed bool
+		name    string
+		file    string
+		verdict engine.Verdict
+		code    engine.Code
 	}{
 		{name: "upstream swapped for another that passes", verdict: engine.Fail, code: engine.CitesUnusable,
 			file: sealed(naive.MustParse(brief), set(naive.MustParse(other), "evidence_closure", "upstream", 0))},
@@ -326,6 +328,8 @@ func TestChainAttacks(t *testing.T) {
 			})},
 		{name: "byte flipped in an upstream", verdict: engine.Tampered, code: bundle.LeafMismatch,
 			file: strings.Replace(brief, "PIPE-PAY", "PIPE-PAX", 1)},
+		{name: "an action that is no object", verdict: engine.Fail, code: engine.ActionMalformed,
+			file: sealed(naive.MustParse(honest), set("approved and sent", "action"))},
 		{name: "upstream smuggled into a snapshot", verdict: engine.Tampered, code: bundle.UnexpectedMember,
 			file: sealed(naive.MustParse(honest), set([]any{}, "evidence_closure", "upstream"))},
 	} {
