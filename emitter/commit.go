@@ -68,13 +68,8 @@ func (s *session) durable(b *batch, given *events.Batch, effects []events.Effect
 }
 
 func (s *session) receipts(given *events.Batch, effects []events.Effect) {
-	conn := s.in.cfg.JS.Conn()
-	for _, r := range receiptsOf(given, effects) {
-		s.in.receipt = appendReceipt(s.in.receipt[:0], r)
-		if err := conn.Publish(r.Key().ReceiptSubject(), s.in.receipt); err != nil {
-			s.in.stats.failed(fmt.Errorf("publish receipt: %w", err))
-			return
-		}
+	if err := s.in.receipts.write(given, effects, s.in.cfg.JS.Conn().Publish); err != nil {
+		s.in.stats.failed(fmt.Errorf("publish receipt: %w", err))
 	}
 }
 

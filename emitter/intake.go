@@ -137,8 +137,8 @@ type Intake struct {
 	stats stats
 
 	// Owned by the goroutine that runs Run.
-	last    mark   // the last message made durable
-	receipt []byte // buffer
+	last     mark // the last message made durable
+	receipts receiptWriter
 }
 
 // NewIntake checks the configuration; nothing starts yet.

@@ -86,12 +86,7 @@ func ParseReceipt(b []byte) (*Receipt, error) {
 func appendReceipt(dst []byte, r *Receipt) []byte {
 	dst = append(dst, `{"v":1,"type":"`...)
 	dst = append(dst, r.Type...)
-	dst = append(dst, '"')
-	dst = appendMember(dst, "tenant", r.Tenant)
-	dst = appendMember(dst, "prompt_hash", r.PromptHash)
-	dst = appendMember(dst, "session", r.Session)
-	dst = appendMember(dst, "chain", r.Chain)
-	dst = appendMember(dst, "stream", r.Stream)
+	dst = appendReceiptKey(append(dst, '"'), r.Key(), r.Stream)
 	dst = appendNumber(dst, "stream_seq", r.StreamSeq)
 	dst = appendOptional(dst, "last_event_id", r.LastEventID)
 	if r.ProducerSeq != nil {

@@ -65,6 +65,7 @@ func TestReceiptGolden(t *testing.T) {
 		t.Fatalf("%d receipts", len(receipts))
 	}
 	text := appendReceipt(nil, receipts[0])
+	wrote(t, &receiptWriter{}, b, effects)
 	conforms(t, receiptSchema(t), text, receipts[0])
 	golden := filepath.Join("testdata", "receipt.golden.json")
 	want, err := os.ReadFile(golden)
@@ -76,9 +77,66 @@ func TestReceiptGolden(t *testing.T) {
 	}
 }
 
+// wrote holds what the writer writes against what appendReceipt makes of the
+// receipts.
+func wrote(t interface{ Fatalf(string, ...any) }, w *receiptWriter, b *events.Batch, effects []events.Effect) {
+	want := receiptsOf(b, effects)
+	err := w.write(b, effects, func(subject string, text []byte) error {
+		if len(want) == 0 {
+			t.Fatalf("more receipts than there should be: %s", text)
+		}
+		if whole := appendReceipt(nil, want[0]); string(text) != string(whole) || subject != want[0].Key().ReceiptSubject() {
+			t.Fatalf("wrote to %s\n%s\nwant\n%s", subject, text, whole)
+		}
+		want = want[1:]
+		return nil
+	})
+	if err != nil || len(want) > 0 {
+		t.Fatalf("%d receipts are missing, %v", len(want), err)
+	}
+}
+
+// receiptsOf makes the receipts of a durable batch as values: per chain, in the order in
+// which the chains first occur, one receipt for every 64 events. Events of no
+// chain have none.
+func receiptsOf(b *events.Batch, effects []events.Effect) []*Receipt {
+	var all []*Receipt
+	open := make(map[events.Key]*Receipt)
+	for i, e := range b.Events {
+		if !e.Attributed || i >= len(effects) {
+			continue
+		}
+		r := open[e.Key]
+		if r == nil || len(r.Events) == maxReceiptEvents {
+			r = newReceipt(ReceiptApplied, e.Key, b.Stream.Name)
+			open[e.Key] = r
+			all = append(all, r)
+		}
+		r.add(e, &effects[i])
+	}
+	return all
+}
+
+func (r *Receipt) add(e *events.Event, f *events.Effect) {
+	a := EventReceipt{EventID: e.ID, SHA256: e.Sum.String(), StreamSeq: e.StreamSeq,
+		Verdict: f.Verdict, Existing: hexOf(f.Existing), Head: hexOf(f.Head)}
+	if f.Verdict == events.Rejected && f.Fault != nil {
+		a.Class, a.Detail = f.Fault.Class, f.Fault.Detail
+	}
+	r.Events = append(r.Events, a)
+	r.StreamSeq, r.LastEventID, r.ProducerSeq = e.StreamSeq, e.ID, e.ProducerSeq
+	if f.Head != nil {
+		r.Head = a.Head
+	}
+	if f.Verdict == events.Finished {
+		r.Outcome = e.Outcome
+	}
+}
+
 func TestReceiptsListEveryEventOnce(t *testing.T) {
 	t.Parallel()
 	schema := receiptSchema(t)
+	var w receiptWriter // its memory is used again
 	verdicts := []events.Verdict{events.Appended, events.Attempted, events.Finished, events.Duplicate, events.Late, events.Rejected}
 	rapid.Check(t, func(rt *rapid.T) {
 		b, effects := &events.Batch{Stream: events.Stream{Name: "S"}}, []events.Effect{}
@@ -91,6 +149,7 @@ func TestReceiptsListEveryEventOnce(t *testing.T) {
 			}
 			b.Events, effects = append(b.Events, e), append(effects, f)
 		}
+		wrote(rt, &w, b, effects)
 		listed := 0
 		for _, r := range receiptsOf(b, effects) {
 			listed += len(r.Events)

@@ -24,46 +24,125 @@ func rejectedError(a *EventReceipt) *RejectedError {
 	return err
 }
 
-// receiptsOf makes the receipts of a durable batch: per chain, in the order in
-// which the chains first occur, one receipt for every 64 events. Events of no
-// chain have none.
-func receiptsOf(b *events.Batch, effects []events.Effect) []*Receipt {
-	var all []*Receipt
-	open := make(map[events.Key]*Receipt)
+// receiptWriter writes the receipts of durable batches: per chain, in the order
+// in which the chains first occur, one receipt for every 64 events. Events of no
+// chain have none. It writes what appendReceipt would, straight from the events
+// and into memory that is used again.
+type receiptWriter struct {
+	groups []receiptGroup
+	open   map[events.Key]int // the group that a chain's next event goes to
+	buf    []byte
+}
+
+// receiptGroup lists the events of one receipt, as places in the batch; never
+// empty.
+type receiptGroup struct{ at []int }
+
+// write hands each receipt to send; the bytes are valid until it returns.
+func (w *receiptWriter) write(b *events.Batch, effects []events.Effect, send func(subject string, receipt []byte) error) error {
+	w.group(b, effects)
+	for i := range w.groups {
+		at := w.groups[i].at
+		w.buf = appendApplied(w.buf[:0], b, effects, at)
+		if err := send(b.Events[at[0]].Key.ReceiptSubject(), w.buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *receiptWriter) group(b *events.Batch, effects []events.Effect) {
+	if w.open == nil {
+		w.open = make(map[events.Key]int)
+	}
+	clear(w.open)
+	w.groups = w.groups[:0]
 	for i, e := range b.Events {
 		if !e.Attributed || i >= len(effects) {
 			continue
 		}
-		r := open[e.Key]
-		if r == nil || len(r.Events) == maxReceiptEvents {
-			r = newReceipt(ReceiptApplied, e.Key, b.Stream.Name)
-			open[e.Key] = r
-			all = append(all, r)
+		g, ok := w.open[e.Key]
+		if !ok || len(w.groups[g].at) == maxReceiptEvents {
+			g = w.begin()
+			w.open[e.Key] = g
 		}
-		r.add(e, &effects[i])
+		w.groups[g].at = append(w.groups[g].at, i)
 	}
-	return all
+}
+
+// begin makes an empty group, in the memory of an earlier one if there was one.
+func (w *receiptWriter) begin() int {
+	n := len(w.groups)
+	if n < cap(w.groups) {
+		w.groups = w.groups[:n+1]
+		w.groups[n].at = w.groups[n].at[:0]
+	} else {
+		w.groups = append(w.groups, receiptGroup{})
+	}
+	return n
+}
+
+// appendApplied writes the receipt of some events of one chain.
+func appendApplied(dst []byte, b *events.Batch, effects []events.Effect, at []int) []byte {
+	last := b.Events[at[len(at)-1]]
+	dst = appendReceiptKey(append(dst, `{"v":1,"type":"applied"`...), last.Key, b.Stream.Name)
+	dst = appendNumber(dst, "stream_seq", last.StreamSeq)
+	dst = appendOptional(dst, "last_event_id", last.ID)
+	if last.ProducerSeq != nil {
+		dst = appendNumber(dst, "producer_seq", *last.ProducerSeq)
+	}
+	var outcome events.Outcome
+	var head *segments.Digest
+	for _, i := range at {
+		if effects[i].Verdict == events.Finished {
+			outcome = b.Events[i].Outcome
+		}
+		if effects[i].Head != nil {
+			head = effects[i].Head
+		}
+	}
+	dst = appendDigest(appendOptional(dst, "outcome", string(outcome)), "head", head)
+	dst = append(dst, `,"events":`...)
+	separator := byte('[')
+	for _, i := range at {
+		dst = appendAppliedEvent(append(dst, separator), b.Events[i], &effects[i])
+		separator = ','
+	}
+	return append(dst, `]}`...)
+}
+
+func appendReceiptKey(dst []byte, key events.Key, stream string) []byte {
+	dst = appendMember(dst, "tenant", key.Tenant)
+	dst = appendMember(dst, "prompt_hash", key.PromptHash)
+	dst = appendMember(dst, "session", key.Session)
+	dst = appendMember(dst, "chain", key.Chain)
+	return appendMember(dst, "stream", stream)
+}
+
+func appendAppliedEvent(dst []byte, e *events.Event, f *events.Effect) []byte {
+	dst = e.Sum.AppendHex(append(dst, `{"sha256":"`...))
+	dst = appendOptional(append(dst, '"'), "event_id", e.ID)
+	dst = appendNumber(dst, "stream_seq", e.StreamSeq)
+	dst = appendMember(dst, "verdict", string(f.Verdict))
+	if f.Verdict == events.Rejected && f.Fault != nil {
+		dst = appendOptional(dst, "class", string(f.Fault.Class))
+		dst = appendOptional(dst, "detail", f.Fault.Detail)
+	}
+	dst = appendDigest(dst, "existing_sha256", f.Existing)
+	return append(appendDigest(dst, "head", f.Head), '}')
+}
+
+// appendDigest writes an optional digest in hexadecimal.
+func appendDigest(dst []byte, name string, d *segments.Digest) []byte {
+	if d == nil {
+		return dst
+	}
+	return append(d.AppendHex(append(appendName(dst, name), '"')), '"')
 }
 
 func newReceipt(kind string, key events.Key, stream string) *Receipt {
 	return &Receipt{V: 1, Type: kind, Tenant: key.Tenant, PromptHash: key.PromptHash,
 		Session: key.Session, Chain: key.Chain, Stream: stream}
-}
-
-func (r *Receipt) add(e *events.Event, f *events.Effect) {
-	a := EventReceipt{EventID: e.ID, SHA256: e.Sum.String(), StreamSeq: e.StreamSeq,
-		Verdict: f.Verdict, Existing: hexOf(f.Existing), Head: hexOf(f.Head)}
-	if f.Verdict == events.Rejected && f.Fault != nil {
-		a.Class, a.Detail = f.Fault.Class, f.Fault.Detail
-	}
-	r.Events = append(r.Events, a)
-	r.StreamSeq, r.LastEventID, r.ProducerSeq = e.StreamSeq, e.ID, e.ProducerSeq
-	if f.Head != nil {
-		r.Head = a.Head
-	}
-	if f.Verdict == events.Finished {
-		r.Outcome = e.Outcome
-	}
 }
 
 // Sealed describes the written evidence of a chain.
