@@ -26,7 +26,8 @@
 //
 // # Bounds
 //
-// A question is compared with every name, which takes the product of their
-// lengths; beyond 2^30 steps it fails with engine.ErrQuestionTooLong. All else is
-// linear in the evidence but for sorting.
+// A question is compared with every name that has six characters in common with
+// it, which takes the product of their lengths; beyond 2^30 steps, or with more
+// than 2^20 characters, it fails with engine.ErrQuestionTooLong. All else is linear
+// in the evidence but for sorting.
 package business

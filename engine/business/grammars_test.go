@@ -199,11 +199,50 @@ func TestUnreadableAmount(t *testing.T) {
 	}
 }
 
-// TestQuestionIsBounded: a question is refused when comparing it with all names
-// would take too long.
+// TestQuestionIsBounded: a question is refused when it is too long, or when
+// comparing it with all names that are near it would take too long; names that
+// are not near it cost nothing.
 func TestQuestionIsBounded(t *testing.T) {
-	g := market(strings.Split(strings.Repeat("1 ", 20), " ")[:20]...)
-	if _, err := business.New(business.Version).Decide(strings.Repeat("Company Number ", 1<<22), g, nil); !errors.Is(err, engine.ErrQuestionTooLong) {
-		t.Errorf("%v", err)
+	if testing.Short() {
+		t.Skip("spends what the bound allows")
+	}
+	long := strings.Repeat("Company Number ", 1<<15) // 13 characters normalized, 425,984 in all
+	for question, tooLong := range map[string]bool{
+		strings.Repeat("x", 1<<20):   false,
+		strings.Repeat("x", 1<<20+1): true,
+		long:                         true,
+		long[:len(long)/4]:           false,
+	} {
+		n := 26
+		if !tooLong {
+			n = 2
+		}
+		g := market(slices.Repeat([]string{"1"}, n)...)
+		for i := range g.Nodes {
+			if g.Nodes[i].Named {
+				g.Nodes[i].Name += strings.Repeat(" AG", 70)
+			}
+		}
+		_, err := business.New(business.Version).Decide(question, g, nil)
+		if errors.Is(err, engine.ErrQuestionTooLong) != tooLong || !tooLong && err != nil {
+			t.Errorf("%d bytes: %v", len(question), err)
+		}
+	}
+}
+
+// TestSixCharacters: a name counts from six characters in a row on, wherever in
+// it they stand.
+func TestSixCharacters(t *testing.T) {
+	for question, route := range map[string]string{
+		"compa": "lookup", "compan": "entity", "ompany": "entity", "number": "entity",
+		"compan number":             "lookup", // half of the question
+		"umber A":                   "lookup", // near one, and too little of it
+		"pany number":               "multi",  // ten of fourteen, of both
+		"What of company number A?": "multi",
+	} {
+		d, err := business.New(business.Version).Decide(question, market("1", "2"), nil)
+		if err != nil || d.Route.Kind != route {
+			t.Errorf("%s: %+v, %v; want %s", question, d.Route, err, route)
+		}
 	}
 }

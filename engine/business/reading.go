@@ -13,7 +13,11 @@ const (
 	// minRun is how many characters of a name a question must have in a row.
 	minRun = 6
 
-	// maxSteps bounds the length of a question times that of all names.
+	// maxQuestion bounds the normalized question, in characters.
+	maxQuestion = 1 << 20
+
+	// maxSteps bounds the length of a question times that of all names that have
+	// minRun characters in common with it.
 	maxSteps = 1 << 30
 )
 
@@ -25,6 +29,9 @@ type reading struct {
 	question string // normalized
 	named    []mention
 	nearest  []mention // whose names the question has most of, on a par
+
+	grams map[string]bool // all parts of the question of minRun characters
+	steps int             // that are left
 }
 
 // mention is an entity that a question speaks of.
@@ -35,16 +42,19 @@ type mention struct {
 }
 
 func (b *books) read(question string) (*reading, error) {
-	r := &reading{question: engine.Normalize(question)}
-	if b.tooLong(r.question) {
+	r := &reading{question: engine.Normalize(question), grams: map[string]bool{}, steps: maxSteps}
+	if len(r.question) > maxQuestion {
 		return nil, engine.ErrQuestionTooLong
+	}
+	for i := minRun; i <= len(r.question); i++ {
+		r.grams[r.question[i-minRun:i]] = true
 	}
 	for i := range b.entities {
 		m := mention{entity: i, name: b.entities[i].name}
 		if m.name == "" {
 			continue
 		}
-		run, runOfNamed, err := b.runs(r.question, i)
+		run, runOfNamed, err := r.runs(b.entities[i].names)
 		if err != nil {
 			return nil, err
 		}
@@ -61,26 +71,16 @@ func (b *books) read(question string) (*reading, error) {
 	return r, nil
 }
 
-func (b *books) tooLong(question string) bool {
-	budget := maxSteps
-	for i := range b.entities {
-		for _, name := range b.entities[i].names {
-			if len(name) > budget/max(len(question), 1) {
-				return true
-			}
-			budget -= len(name) * len(question)
+// runs is the most that the question has in common with a name, and the most
+// with one that it has enough of to speak of it. Less than minRun counts as 0.
+func (r *reading) runs(names []string) (run, runOfNamed int, err error) {
+	for _, name := range names {
+		if !r.touches(name) {
+			continue
 		}
-	}
-	return false
-}
-
-// runs is the most that the question has in common with a name of an entity,
-// and the most with one that it has enough of to speak of it.
-func (b *books) runs(question string, entity int) (run, runOfNamed int, err error) {
-	for _, name := range b.entities[entity].names {
-		n, err := text.LongestRun(question, name)
+		n, err := r.run(name)
 		if err != nil {
-			return 0, 0, engine.ErrQuestionTooLong
+			return 0, 0, err
 		}
 		run = max(run, n)
 		if n >= minRun && enough(n, len(name)) {
@@ -88,6 +88,30 @@ func (b *books) runs(question string, entity int) (run, runOfNamed int, err erro
 		}
 	}
 	return run, runOfNamed, nil
+}
+
+// touches says that the question has minRun characters of a name in a row,
+// without which there is no run to speak of.
+func (r *reading) touches(name string) bool {
+	for i := minRun; i <= len(name); i++ {
+		if r.grams[name[i-minRun:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// run is what the question has in common with a name.
+func (r *reading) run(name string) (int, error) {
+	if len(name) > r.steps/max(len(r.question), 1) {
+		return 0, engine.ErrQuestionTooLong
+	}
+	r.steps -= len(name) * len(r.question)
+	n, err := text.LongestRun(r.question, name)
+	if err != nil {
+		return 0, engine.ErrQuestionTooLong
+	}
+	return n, nil
 }
 
 func (r *reading) near(m mention) {
@@ -126,9 +150,9 @@ func (r *reading) aboutSeveral() (bool, error) {
 		return false, nil
 	}
 	for _, name := range r.candidates() {
-		run, err := text.LongestRun(r.question, engine.Normalize(name))
+		run, err := r.run(engine.Normalize(name))
 		if err != nil {
-			return false, engine.ErrQuestionTooLong
+			return false, err
 		}
 		if enough(run, len(r.question)) {
 			return true, nil
