@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,8 @@ func markerBody(at time.Time, sum segments.Digest) Body {
 // Expire deletes the snapshots that we wrote and that have reached the
 // retention age, and returns how many. A blob that is no longer what we wrote
 // is somebody else's and stays. Without retention nothing happens; evidence is
-// never touched.
+// never touched. One snapshot that cannot be looked at keeps none of the others:
+// the error tells how many there were, and the first.
 func (s *Sidecars) Expire(ctx context.Context) (deleted int, err error) {
 	if s.retention == 0 {
 		return 0, nil
@@ -81,14 +83,22 @@ func (s *Sidecars) Expire(ctx context.Context) (deleted int, err error) {
 		due = append(due, strings.TrimPrefix(name, markers))
 		return nil
 	})
-	for i := 0; err == nil && i < len(due); i++ {
-		var gone bool
-		if gone, err = s.expire(ctx, due[i]); gone {
+	failed := 0
+	for _, name := range due {
+		gone, expireErr := s.expire(ctx, name)
+		if gone {
 			deleted++
+		}
+		if expireErr != nil {
+			failed++
+			err = cmp.Or(err, expireErr)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	if err != nil {
-		return deleted, fmt.Errorf("expire snapshots: %w", err)
+		return deleted, fmt.Errorf("expire snapshots: %d of %d failed: %w", failed, len(due), err)
 	}
 	return deleted, nil
 }

@@ -2,6 +2,9 @@ package sidecar
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +144,29 @@ func TestForgedMarker(t *testing.T) {
 	}
 	if get(t, b, w.Path) != string(text) || get(t, b, testPlace.SnapshotPath(runID(7))) != "z" {
 		t.Error("something else was deleted")
+	}
+}
+
+// TestRetentionGoesOn: what is wrong with one marker or snapshot keeps no other
+// one from its end.
+func TestRetentionGoesOn(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	b := openDir(t, root)
+	c := &clock{fixedNow()}
+	s := openWithClock(t, b, c, time.Hour)
+	for n := 1; n <= 5; n++ {
+		snapshot(t, s, n, "ours")
+	}
+	put(t, b, markers+testPlace.SnapshotPath(runID(1)), strings.Repeat("x", maxPointer+1))
+	at := filepath.Join(root, testPlace.SnapshotPath(runID(3)))
+	link(t, filepath.Join(root, "elsewhere"), at)
+	c.now = c.now.Add(time.Hour)
+	n, err := s.Expire(t.Context())
+	if n != 3 || !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "2 of 5 failed") {
+		t.Errorf("%d went, %v", n, err)
+	}
+	if _, err := os.Lstat(at); err != nil || get(t, b, testPlace.SnapshotPath(runID(1))) == "absent" {
+		t.Errorf("one that cannot be looked at went: %v", err)
 	}
 }

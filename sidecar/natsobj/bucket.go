@@ -15,8 +15,8 @@
 // is published on the condition that the last message of its subject is the one
 // that was read before (0: that there is none); the server decides, so of two
 // writers one is refused, whatever they saw. The nuid is a digest over name,
-// replaced revision and content. Hence the pieces of a revision belong to one
-// possible description only, an attempt whose answer got lost is continued where
+// replaced revision and content, after one over the name alone. Hence the pieces of a
+// revision belong to one possible description only, an attempt whose answer got lost is continued where
 // it ended, and a message that a lost connection delivers late changes nothing.
 //
 // Removal is a purge of the description up to the revision that was read; it
@@ -30,7 +30,8 @@
 // configuration says so (sync_interval; always syncs first).
 //
 // A write that was given up, or a process that died, may leave pieces behind
-// that nothing describes; writing the same again uses them.
+// that nothing describes; writing the same again uses them. So does replacing
+// what another client wrote: only pieces that are ours are removed.
 package natsobj
 
 import (
@@ -237,7 +238,7 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return b.drop(ctx, o.NUID)
+		return b.drop(ctx, name, o.NUID)
 	})
 	if err != nil {
 		return fmt.Errorf("remove blob %q: %w", name, err)
@@ -245,9 +246,11 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// drop removes the pieces of a nuid.
-func (b *Bucket) drop(ctx context.Context, nuid string) error {
-	if !validNUID(nuid) {
+// drop removes the pieces that we wrote for a name. Other clients' pieces stay,
+// though nothing describes them any more: a description can be forged to name
+// the pieces of another object, evidence for one.
+func (b *Bucket) drop(ctx context.Context, name, nuid string) error {
+	if !validNUID(nuid) || !strings.HasPrefix(nuid, nuidPrefix(name)) {
 		return nil
 	}
 	return b.stream.Purge(ctx, jetstream.WithPurgeSubject(b.pieceSubject(nuid)))

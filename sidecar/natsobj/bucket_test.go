@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -305,7 +306,7 @@ func TestDamage(t *testing.T) {
 		return o
 	}
 	o := fresh()
-	if err := b.drop(t.Context(), o.NUID); err != nil {
+	if err := b.drop(t.Context(), "x", o.NUID); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, b, "x"); len(got) != 0 {
@@ -351,6 +352,42 @@ func TestF13ConditionOnRemovedObject(t *testing.T) {
 	}
 	if _, err := b.Open(t.Context(), "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is back: %v", err)
+	}
+}
+
+// TestForgedDescription: a description that names the pieces of another object
+// cannot be used to have them removed.
+func TestForgedDescription(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t).bucket("b")
+	if err := b.PutOnce(t.Context(), "evidence", sidecar.Bytes([]byte("evidence"))); err != nil {
+		t.Fatal(err)
+	}
+	forge := func() {
+		t.Helper()
+		victim, err := b.look(t.Context(), "evidence")
+		if err != nil {
+			t.Fatal(err)
+		}
+		victim.Name = "x"
+		text, err := json.Marshal(&victim.Info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.js.Publish(t.Context(), b.infoSubject("x"), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forge()
+	if err := b.Put(t.Context(), "x", sidecar.Bytes([]byte("other"))); err != nil {
+		t.Fatal(err)
+	}
+	forge()
+	if err := b.Remove(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(content(t, b, "evidence")); got != "evidence" {
+		t.Errorf("evidence is now %q", got)
 	}
 }
 

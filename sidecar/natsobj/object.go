@@ -78,12 +78,18 @@ func validNUID(nuid string) bool {
 	})
 }
 
+// nuidPrefix is common to all nuids that we give to a name.
+func nuidPrefix(name string) string {
+	h := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(h[:16])
+}
+
 // newInfo describes content that is to replace a revision of a name.
 func (b *Bucket) newInfo(name string, replaces uint64, sum [sha256.Size]byte, size int64) Info {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d\x00%x", name, replaces, sum)
 	return Info{
-		Name: name, Options: &Options{ChunkSize: pieceBytes}, Bucket: b.name, NUID: hex.EncodeToString(h.Sum(nil)),
+		Name: name, Options: &Options{ChunkSize: pieceBytes}, Bucket: b.name, NUID: nuidPrefix(name) + hex.EncodeToString(h.Sum(nil)),
 		Size: uint64(size), MTime: noTime, Chunks: uint32((size + pieceBytes - 1) / pieceBytes),
 		Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]),
 	}

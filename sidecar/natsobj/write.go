@@ -106,7 +106,7 @@ func (b *Bucket) attempt(ctx context.Context, w *write) error {
 		return err
 	}
 	// The bytes are there; that old pieces could not be removed is no failure.
-	_ = b.drop(ctx, old.NUID)
+	_ = b.drop(ctx, w.name, old.NUID)
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (b *Bucket) describe(ctx context.Context, info *Info, replaces uint64) erro
 func (b *Bucket) raced(ctx context.Context, info *Info) error {
 	now, err := b.look(ctx, info.Name)
 	if err == nil && now.NUID != info.NUID {
-		err = b.drop(ctx, info.NUID)
+		err = b.drop(ctx, info.Name, info.NUID)
 	}
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ var errOtherPieces = errors.New("other pieces are there")
 func (b *Bucket) upload(ctx context.Context, info *Info, body sidecar.Body) error {
 	err := b.uploadOnce(ctx, info, body)
 	if errors.Is(err, errOtherPieces) {
-		if err = b.drop(ctx, info.NUID); err == nil {
+		if err = b.drop(ctx, info.Name, info.NUID); err == nil {
 			err = b.uploadOnce(ctx, info, body)
 		}
 	}
