@@ -29,6 +29,7 @@ type cli struct {
 	Runs     runsCmd     `cmd:"" help:"List chains and runs."`
 	Rejected rejectedCmd `cmd:"" help:"List rejected events."`
 	Check    checkCmd    `cmd:"" help:"Walk a database from end to end and report what is damaged."`
+	Replay   replayCmd   `cmd:"" help:"Rebuild a store from the stream and compare it with the old one."`
 	Health   healthCmd   `cmd:"" help:"Ask a running daemon whether it is healthy (for containers)."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
