@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/chaind/chaind/segments"
@@ -15,6 +16,8 @@ const (
 	revalidate = "no-cache"
 	// forever is only for addresses that contain the digest of the bytes.
 	forever = "max-age=31536000, immutable"
+	// maxRanges is how many ranges one answer may have.
+	maxRanges = 16
 )
 
 // content is an answer held in memory: its bytes, and so its length and its
@@ -45,6 +48,12 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", c.cacheControl())
 	if c.private {
 		h.Add("Vary", "Authorization")
+	}
+	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+		// A server may ignore the header (RFC 9110, section 14.2): each range
+		// costs a part of its own, many small ones more than the whole.
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
 	}
 	// No modification time: the digest is the only validator.
 	http.ServeContent(&contentWriter{ResponseWriter: w}, r, "", time.Time{}, bytes.NewReader(c.body))

@@ -225,6 +225,9 @@ func (s *server) unreadable(err error) error {
 		return err
 	}
 	s.Logger.Error("read stored evidence", "err", err)
+	if errors.Is(err, sidecar.ErrTooLarge) { // asking again will not help
+		return internalProblem("stored evidence is larger than this server reads; verify the file where it lies")
+	}
 	return unavailable("stored evidence cannot be read at the moment")
 }
 

@@ -95,7 +95,11 @@ func unavailable(detail string) *problem {
 }
 
 func internalError() *problem {
-	return &problem{typeInternal, http.StatusInternalServerError, "Internal Server Error", "the request could not be answered; the server's log says why"}
+	return internalProblem("the request could not be answered; the server's log says why")
+}
+
+func internalProblem(detail string) *problem {
+	return &problem{typeInternal, http.StatusInternalServerError, "Internal Server Error", detail}
 }
 
 // write answers with the problem. Problems are never cached.
