@@ -22,7 +22,7 @@ func TrustBundle(ctx context.Context, r io.Reader, o Options) *Report {
 		t.fail("options", ExitUsage, Finding{Code: CodeBadOptions, Detail: err.Error()})
 		return t.close("the options contradict each other")
 	}
-	in := &input{ctx: ctx, r: r}
+	in := &input{ctx: ctx, r: r, progress: o.Progress}
 	in.text.differs = true // nobody asks about the text of an evidence bundle
 	b, err := bundle.Read(in)
 	if err != nil {

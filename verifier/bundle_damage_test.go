@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -115,11 +116,15 @@ func TestBundleMemory(t *testing.T) {
 			}
 		}
 	}()
-	r := verifyBundle(text, Options{})
+	var read []int64
+	r := verifyBundle(text, Options{Progress: func(p Progress) { read = append(read, p.Bytes) }})
 	close(stop)
 	<-done
 	if r.ExitCode != ExitDegraded || r.Content.Run.Segments != n {
 		t.Fatalf("%s: %s", r.Verdict, r.Summary)
+	}
+	if len(read) < len(text)>>20-1 || !slices.IsSorted(read) {
+		t.Errorf("%d calls of Progress for %d bytes: %v", len(read), len(text), read)
 	}
 	used, limit := max(peak, before.HeapInuse)-before.HeapInuse, uint64(32<<20+6*len(text))
 	t.Logf("%d segments, %.1f MB, %.1f MB more in use, limit %.1f", n, float64(len(text))/1e6, float64(used)/1e6, float64(limit)/1e6)

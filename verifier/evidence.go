@@ -69,7 +69,8 @@ type input struct {
 	r   io.Reader
 	n   int64
 
-	text original
+	text     original
+	progress func(Progress) // called for each mebibyte; nil: by nobody
 }
 
 func (in *input) Read(p []byte) (int, error) {
@@ -77,6 +78,9 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := in.r.Read(p)
+	if in.progress != nil && (in.n+int64(n))>>20 != in.n>>20 {
+		in.progress(Progress{Bytes: in.n + int64(n)})
+	}
 	in.n += int64(n)
 	in.text.feed(p[:n])
 	return n, err

@@ -75,8 +75,8 @@ type Options struct {
 
 // Progress tells how far a verification got.
 type Progress struct {
-	Segments uint64
-	Bytes    int64 // read from the input
+	Segments uint64 // of an evidence bundle; a trust bundle counts bytes alone
+	Bytes    int64  // read from the input
 }
 
 // Validate refuses options that contradict each other.

@@ -146,6 +146,46 @@ func harmless(t *testing.T, name, out string, text bool) {
 	}
 }
 
+// TestNaiveCheckerAcceptsWhatIsWritten: a checker of maps and digests alone, in
+// the place of other programs, accepts the envelope of what the commands write.
+func TestNaiveCheckerAcceptsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tessera, evidence, key := filepath.Join(root, "testdata", "tessera"), filepath.Join(root, "testdata", "plasm", "p01-full-run-unsigned", "bundle.json"), filepath.Join(dir, "key")
+	if code, _ := typed(t, "keygen", key); code != exitOK {
+		t.Fatalf("keygen: exit %d", code)
+	}
+	for i, command := range [][]string{
+		{"bundle", "--evidence", evidence},
+		{"bundle", "--from", filepath.Join(tessera, "rca.tsb"), "Why did run R-1042 fail, and has this happened before?", "--action", "incident"},
+		{"chain", "What failed?", filepath.Join(tessera, "rca.tsb"), filepath.Join(tessera, "honest.tsb")},
+		{"sign", filepath.Join(tessera, "honest-public.tsb")},
+		{"sign", filepath.Join(tessera, "brief.tsb")},
+	} {
+		for _, signed := range []bool{false, true} {
+			name := filepath.Join(dir, fmt.Sprintf("%d-%t.tsb", i, signed))
+			args := append(slices.Clone(command), "-o", name)
+			if signed || command[0] == "sign" {
+				args = append(args, "--signing-key", key)
+			}
+			if code, out := typed(t, args...); code != exitOK {
+				t.Fatalf("%v: exit %d\n%s", args, code, out)
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc := naive.MustParse(string(text))
+			if err := naive.Check(doc); err != nil || naive.File(doc) != string(text) {
+				t.Errorf("%v: %v, canonical: %t", args, err, naive.File(doc) == string(text))
+			}
+			if _, has := doc["signature"].(map[string]any); has != (signed || command[0] == "sign") {
+				t.Errorf("%v: signed: %t", args, has)
+			}
+		}
+	}
+}
+
 // TestOutputIsWholeOrAbsent: what cannot be written leaves nothing, and what
 // stands there is not touched.
 func TestOutputIsWholeOrAbsent(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -93,25 +94,35 @@ func each[T any](list []T) iter.Seq2[T, error] {
 	}
 }
 
-// preimages finds the segment that each given text belongs to, in chain order.
-func (c *bundleCmd) preimages(a *app, b *segments.Bundle) ([]runs.Preimage, error) {
-	var kept []runs.Preimage
-	add := func(name, what string, digest segments.Digest, p runs.Preimage, names func(segments.Kind) *segments.Digest) error {
-		at := slices.IndexFunc(b.Segments, func(s segments.Segment) bool {
-			d := names(s.Kind)
-			return d != nil && *d == digest
-		})
-		if at < 0 {
-			return &problem{code: exitSemantic, err: fmt.Errorf("%s has the digest %s, and no %s of this run does", name, digest, what)}
-		}
-		p.Seq = uint64(at)
-		kept = append(kept, p)
-		return nil
+// keeper collects texts for the segments whose digests they have.
+type keeper struct {
+	list []segments.Segment
+	kept []runs.Preimage
+}
+
+// add finds the segment that a text belongs to: the first whose digest, as of
+// names it, is the text's.
+func (k *keeper) add(file, what string, digest segments.Digest, p runs.Preimage, of func(segments.Kind) *segments.Digest) error {
+	at := slices.IndexFunc(k.list, func(s segments.Segment) bool {
+		d := of(s.Kind)
+		return d != nil && *d == digest
+	})
+	if at < 0 {
+		return &problem{code: exitSemantic, err: fmt.Errorf("%s has the digest %s, and no %s of this run does", file, digest, what)}
 	}
+	p.Seq = uint64(at)
+	k.kept = append(k.kept, p)
+	return nil
+}
+
+// preimages reads the given texts, in the order of the segments that they belong
+// to.
+func (c *bundleCmd) preimages(a *app, b *segments.Bundle) ([]runs.Preimage, error) {
+	k := &keeper{list: b.Segments}
 	for _, name := range c.Plan {
 		text, digest, err := readPlan(a, name)
 		if err == nil {
-			err = add(name, "plan", digest, runs.Preimage{Plan: text}, planDigest)
+			err = k.add(name, "plan", digest, runs.Preimage{Plan: text}, planDigest)
 		}
 		if err != nil {
 			return nil, err
@@ -120,25 +131,30 @@ func (c *bundleCmd) preimages(a *app, b *segments.Bundle) ([]runs.Preimage, erro
 	for _, name := range c.Artifact {
 		text, digest, err := readSnapshot(a, name, &b.Scope)
 		if err == nil {
-			err = add(name, "sealed run", digest, runs.Preimage{Artifact: text}, sealDigest)
+			err = k.add(name, "sealed run", digest, runs.Preimage{Artifact: text}, sealDigest)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if c.Intent != "" {
-		text, err := readText(a, c.Intent)
-		if err != nil {
-			return nil, err
-		}
-		digest, _ := segments.IntentDigest(string(text), b.Scope.CatalogCGSHash, b.Scope.EntryID, nil)
-		intent := string(text)
-		if err := add(c.Intent, "intent", digest, runs.Preimage{Text: &intent}, intentDigest); err != nil {
-			return nil, err
-		}
+	if err := c.intent(a, b, k); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(kept, func(x, y runs.Preimage) int { return int(x.Seq) - int(y.Seq) })
-	return kept, nil
+	slices.SortStableFunc(k.kept, func(x, y runs.Preimage) int { return cmp.Compare(x.Seq, y.Seq) })
+	return k.kept, nil
+}
+
+func (c *bundleCmd) intent(a *app, b *segments.Bundle, k *keeper) error {
+	if c.Intent == "" {
+		return nil
+	}
+	text, err := readText(a, c.Intent)
+	if err != nil {
+		return err
+	}
+	intent := string(text)
+	digest, _ := segments.IntentDigest(intent, b.Scope.CatalogCGSHash, b.Scope.EntryID, nil)
+	return k.add(c.Intent, "intent", digest, runs.Preimage{Text: &intent}, intentDigest)
 }
 
 func readPlan(a *app, name string) ([]byte, segments.Digest, error) {
