@@ -12,8 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
-	natsserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // root is the top of the repository, seen from this directory.
@@ -68,25 +66,35 @@ type compose struct {
 	Volumes map[string]any `yaml:"volumes"`
 }
 
-func readCompose(t *testing.T) compose {
+// composeFiles are the ways to run it in containers.
+var composeFiles = []string{"docker-compose.yml", "configs/cluster/compose.yaml"}
+
+func readCompose(t *testing.T, file string) compose {
 	t.Helper()
 	var c compose
-	if err := yaml.Unmarshal([]byte(readHouse(t, "docker-compose.yml")), &c); err != nil {
+	if err := yaml.Unmarshal([]byte(readHouse(t, file)), &c); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Services) < 2 {
-		t.Fatalf("docker-compose.yml has %d services", len(c.Services))
+		t.Fatalf("%s has %d services", file, len(c.Services))
 	}
 	return c
 }
 
 func TestComposeNamesFilesAndVolumesThatExist(t *testing.T) {
-	c := readCompose(t)
+	for _, file := range composeFiles {
+		checkCompose(t, readCompose(t, file), filepath.Join(root, filepath.Dir(file)))
+	}
+}
+
+// checkCompose looks at a compose file that lies in dir.
+func checkCompose(t *testing.T, c compose, dir string) {
+	t.Helper()
 	for name, service := range c.Services {
 		for _, volume := range service.Volumes {
 			source, _, _ := strings.Cut(volume, ":")
-			if strings.HasPrefix(source, "./") {
-				if _, err := os.Stat(filepath.Join(root, source)); err != nil {
+			if strings.HasPrefix(source, ".") {
+				if _, err := os.Stat(filepath.Join(dir, source)); err != nil {
 					t.Errorf("service %s mounts %s: %v", name, source, err)
 				}
 			} else if _, ok := c.Volumes[source]; !ok {
@@ -110,27 +118,31 @@ func TestComposeNamesFilesAndVolumesThatExist(t *testing.T) {
 }
 
 func TestComposeStartsChaindWithSettingsThatExist(t *testing.T) {
-	service := readCompose(t).Services["chaind"]
-	if service.Build != "." {
-		t.Fatalf("chaind is built from %q", service.Build)
-	}
-	known := variables(t)
-	for name, value := range service.Environment {
-		if !slices.Contains(known, name) {
-			t.Errorf("docker-compose.yml sets %s, which serve does not know", name)
-		}
-		if strings.Contains(value, "${") {
-			value = "a-password"
-		}
-		t.Setenv(name, value)
-	}
-	c, a, _ := commandLine(t, service.Command...)
-	config, err := c.Serve.daemonConfig(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := config.Validate(); err != nil {
-		t.Fatalf("serve would refuse the configuration of docker-compose.yml: %v", err)
+	for _, file := range composeFiles {
+		t.Run(file, func(t *testing.T) {
+			service := readCompose(t, file).Services["chaind"]
+			if filepath.Join(filepath.Dir(file), service.Build) != "." {
+				t.Fatalf("chaind is built from %q", service.Build)
+			}
+			known := variables(t)
+			for name, value := range service.Environment {
+				if !slices.Contains(known, name) {
+					t.Errorf("%s sets %s, which serve does not know", file, name)
+				}
+				if strings.Contains(value, "${") {
+					value = "a-password"
+				}
+				t.Setenv(name, value)
+			}
+			c, a, _ := commandLine(t, service.Command...)
+			config, err := c.Serve.daemonConfig(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := config.Validate(); err != nil {
+				t.Fatalf("serve would refuse the configuration of %s: %v", file, err)
+			}
+		})
 	}
 }
 
@@ -221,70 +233,4 @@ func TestSampleCommentsAreSettings(t *testing.T) {
 	if seen < 15 {
 		t.Errorf("only %d settings found in the sample", seen)
 	}
-}
-
-// TestNATSConfigurationKeepsTenantsApart loads configs/nats.conf into a real
-// server and tries what a runtime may and may not do.
-func TestNATSConfigurationKeepsTenantsApart(t *testing.T) {
-	t.Setenv("CHAIND_NATS_PASSWORD", "daemon-secret")
-	t.Setenv("ACME_NATS_PASSWORD", "acme-secret")
-	options, err := natsserver.ProcessConfigFile(filepath.Join(root, "configs", "nats.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Host, options.Port, options.HTTPPort = "127.0.0.1", -1, 0
-	options.StoreDir, options.NoLog, options.NoSigs = t.TempDir(), true, true
-	srv, err := natsserver.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	defer func() { srv.Shutdown(); srv.WaitForShutdown() }()
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("server is not ready")
-	}
-	if _, err := nats.Connect(srv.ClientURL()); err == nil {
-		t.Error("a stranger without a password may connect")
-	}
-	for _, c := range []struct {
-		subject string
-		allowed bool
-	}{
-		{"evidence.acme.x", true},
-		{"evidence.globex.x", false},
-		{"evidence-rejected.acme.x", false},
-		{"evidence-receipts.acme.x", false},
-	} {
-		if got := mayPublish(t, srv.ClientURL(), c.subject); got != c.allowed {
-			t.Errorf("acme may publish on %s: %v, want %v", c.subject, got, c.allowed)
-		}
-	}
-}
-
-// mayPublish tells whether user acme may publish on a subject. A violation
-// reaches the error handler alone, before the answer to the flush that follows.
-func mayPublish(t *testing.T, url, subject string) bool {
-	t.Helper()
-	denied := make(chan error, 1)
-	nc, err := nats.Connect(url, nats.UserInfo("acme", "acme-secret"), nats.CustomInboxPrefix("_INBOX_acme"),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			select {
-			case denied <- err:
-			default:
-			}
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Publish(subject, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
-	nc.Close() // runs the handlers that are still queued, then the closed handler
-	<-closed
-	return len(denied) == 0
 }
