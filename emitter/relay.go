@@ -52,7 +52,7 @@ func (r *Relay) Publish(ctx context.Context, subject string, header map[string]s
 // is called. The broker knows the subscription when Receipts returns.
 func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*Receipt)) (stop func() error, err error) {
 	sub, err := conn.Subscribe(subject, func(m *nats.Msg) {
-		if r, err := ParseReceipt(m.Data); err == nil {
+		if r, err := ParseReceipt(m.Data); err == nil && genuine(m, r) {
 			visit(r)
 		}
 	})
@@ -64,6 +64,12 @@ func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*
 	}
 	return sub.Unsubscribe, nil
 }
+
+// genuine tells whether a receipt was published as one. Whoever may make a
+// consumer can have the broker deliver messages of its own to any subject, the
+// receipts of others among them; they still carry the subject under which they
+// were published, which permissions guard.
+func genuine(m *nats.Msg, r *Receipt) bool { return m.Subject == r.Key().ReceiptSubject() }
 
 // known returns when the broker knows all subscriptions made so far, so that
 // nothing published afterwards passes them by. The client wants a deadline.

@@ -120,7 +120,7 @@ func (p *Publisher) WaitSealed(ctx context.Context) (*Receipt, error) {
 // receive handles the chain's receipts, in the subscription's goroutine.
 func (p *Publisher) receive(m *nats.Msg) {
 	r, err := ParseReceipt(m.Data)
-	if err != nil || r.Key() != p.key || r.Stream != p.cfg.Stream {
+	if err != nil || !genuine(m, r) || r.Key() != p.key || r.Stream != p.cfg.Stream {
 		return // not one of ours; Wait sends again
 	}
 	p.mu.Lock()
