@@ -14,8 +14,8 @@ type bundleCmd struct {
 	Question string `arg:"" optional:"" help:"What to ask of the evidence; left out with --evidence: what it establishes about the run."`
 
 	Evidence string   `help:"Make the bundle of the run in this evidence file; - reads standard input." xor:"source" placeholder:"FILE"`
-	Plan     []string `help:"Compiled plan to package with --evidence (may be repeated)." placeholder:"FILE"`
-	Artifact []string `help:"Run snapshot to package with --evidence, reduced to what its seal needs (may be repeated)." placeholder:"FILE"`
+	Plan     []string `help:"Compiled plan to package with --evidence (may be repeated)." sep:"none" placeholder:"FILE"`
+	Artifact []string `help:"Run snapshot to package with --evidence, reduced to what its seal needs (may be repeated)." sep:"none" placeholder:"FILE"`
 	Intent   string   `help:"Text of the intent to package with --evidence." placeholder:"FILE"`
 
 	From   string `help:"Ask the evidence in this trust bundle; - reads standard input." xor:"source" placeholder:"FILE"`
@@ -33,7 +33,7 @@ With --evidence the evidence is one run. An evidence file does not say how its r
 complete, so such a bundle is never a full pass; the bundles that the daemon seals are. With --from it is that of
 another bundle, which must not fail; the old answer does not enter the new one.
 
-Exit codes: 0 written; 2 the file does not hold, a plan, snapshot or intent is not of this run, or there is no such action;
+Exit codes: 0 written; 2 the file does not hold, a plan, snapshot or intent is not of this run, or the answer yields no such action;
 4 the file is unreadable or broken; 1 the key or the output; 64 usage.
 
 Examples:

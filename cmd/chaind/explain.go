@@ -24,7 +24,7 @@ cites, what is withheld, the action and the embedded bundles. What the file says
 verdict, and of a broken file nothing is called established.
 
 Marks: [re-derived] follows from the evidence in the file; [UNSUPPORTED] does not, though the file says so; [ALTERED] the
-recorded verdict or a quotation was changed; [unverified] does not follow, and the file does not say so; [withheld] rests
+recorded verdict or a quotation was changed; [unverified] does not follow, and the file does not say that it does; [withheld] rests
 on evidence that is not in the file; [not evaluated] was not executed here.
 
 The exit code is that of chaind verify. --json prints {"file","report","explanation"}; the report is that of chaind
