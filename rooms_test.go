@@ -30,14 +30,15 @@ var rooms = map[string][]string{
 	"sidecar":           {"segments", "internal/durable"},
 	"sidecar/natsobj":   {"sidecar", "github.com/nats-io/nats.go/...", jsontext}, // the one back end that needs a connection: sidecar itself stays free of it
 	"sidecar/blobstest": {"sidecar"},                                             // the contract of sidecar.Blobs as tests, for every back end
-	"sealer":            {"segments", "events", "bundle", "engine/run", "keys", "store", "sidecar"},
+	"sealer":            {"segments", "events", "bundle", "engine", "engine/run", "keys", "store", "sidecar"},
 	"server":            {"store", "sidecar", "verifier", "keys", "web", "segments", "events", "github.com/prometheus/client_golang/..."},
 	"web":               {},
-	"web/wasm":          {"verifier", "keys"}, // compiled for the browser only
+	"export":            {"verifier", "keys", jsontext},
+	"web/wasm":          {"verifier", "keys", "export"}, // compiled for the browser only
 	"web/generate":      {},
 	"internal/durable":  {},
 	"internal/daemon":   {"*"},
-	"cmd/chaind":        {"internal/daemon", "emitter", "events", "verifier", "bundle", "engine/...", "sealer", "store", "sidecar", "keys/...", "segments", "github.com/alecthomas/kong", "golang.org/x/term", jsontext},
+	"cmd/chaind":        {"internal/daemon", "export", "web", "emitter", "events", "verifier", "bundle", "engine/...", "sealer", "store", "sidecar", "keys/...", "segments", "github.com/alecthomas/kong", "golang.org/x/term", jsontext},
 }
 
 const (
@@ -47,7 +48,7 @@ const (
 
 // offline are the rooms an auditor relies on: nothing they reach, however
 // indirectly, may be able to open a connection or a database.
-var offline = []string{"segments", "events", "bundle", "engine", "keys", "verifier"}
+var offline = []string{"segments", "events", "bundle", "engine", "keys", "verifier", "export"}
 
 // forbidden in the offline rooms' whole dependency graph.
 var forbidden = []string{"net", "net/http", "golang.org/x/crypto/ssh", "go.etcd.io/bbolt", "github.com/nats-io/nats.go", "os/exec"}

@@ -110,13 +110,27 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true. What fails while a page is being
+// exchanged for another is asked again.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	if err := chromedp.Run(b, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(25*time.Millisecond), chromedp.WithPollingTimeout(90*time.Second))); err != nil {
-		var state string
-		_ = chromedp.Run(b, chromedp.Evaluate(`document.body.innerText.slice(0, 2000)`, &state))
-		b.t.Fatalf("browser: waiting for %s: %v\n%s\n%q", expression, err, state, b.complaints)
+	ctx, cancel := context.WithTimeout(b, 45*time.Second)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var holds bool
+		err := chromedp.Run(ctx, chromedp.Evaluate("Boolean("+expression+")", &holds))
+		if err == nil && holds {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			var state string
+			_ = chromedp.Run(b, chromedp.Evaluate(`document.body.innerText.slice(0, 2000)`, &state))
+			b.t.Fatalf("browser: waiting for %s: %v\n%s\n%q", expression, err, state, b.complaints)
+		}
 	}
 }
 

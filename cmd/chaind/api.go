@@ -31,26 +31,44 @@ type problemDocument struct {
 	Detail string `json:"detail"`
 }
 
+// source answers requests of the API: a running daemon, or the files of a
+// stopped one.
+type source struct {
+	fetch func(path string, limit int64) (status int, body []byte, err error)
+	hint  string
+	close func() error
+}
+
+func (f *apiFlags) source(a *app) (*source, error) {
+	if f.DataDir == "" {
+		return &source{
+			fetch: func(path string, limit int64) (int, []byte, error) { return f.getUpTo(a, f.URL+path, apiTimeout, limit) },
+			hint:  "is the daemon running, and is --url its HTTP address? --data-dir reads the files of a stopped one",
+			close: func() error { return nil },
+		}, nil
+	}
+	r, err := daemon.OpenReader(f.DataDir, f.ArtifactsDir)
+	if err != nil {
+		return nil, cannot(err, "while the daemon runs it holds the files: leave --data-dir out and ask it with --url")
+	}
+	return &source{fetch: func(path string, _ int64) (int, []byte, error) { return r.Get(a.ctx, path) }, close: r.Close}, nil
+}
+
 // pages fetches a listing page by page and hands each body to visit, which
 // returns the cursor of the next page, or nil at the end.
 func (f *apiFlags) pages(a *app, path string, query url.Values, visit func(body []byte) (next *string, err error)) error {
-	fetch := func(path string) (int, []byte, error) { return f.get(a, f.URL+path, apiTimeout) }
-	hint := "is the daemon running, and is --url its HTTP address? --data-dir reads the files of a stopped one"
-	if f.DataDir != "" {
-		r, err := daemon.OpenReader(f.DataDir, f.ArtifactsDir)
-		if err != nil {
-			return cannot(err, "while the daemon runs it holds the files: leave --data-dir out and ask it with --url")
-		}
-		defer r.Close()
-		fetch = func(path string) (int, []byte, error) { return r.Get(a.ctx, path) }
+	s, err := f.source(a)
+	if err != nil {
+		return err
 	}
+	return errors.Join(s.pages(path, query, visit), s.close())
+}
+
+func (s *source) pages(path string, query url.Values, visit func(body []byte) (next *string, err error)) error {
 	for {
-		status, body, err := fetch(path + "?" + query.Encode())
+		body, err := s.get(path+"?"+query.Encode(), maxAnswer)
 		if err != nil {
-			return cannot(err, hint)
-		}
-		if status != http.StatusOK {
-			return refused(status, body)
+			return err
 		}
 		next, err := visit(body)
 		if err != nil {
@@ -61,6 +79,18 @@ func (f *apiFlags) pages(a *app, path string, query url.Values, visit func(body 
 		}
 		query.Set("after", *next)
 	}
+}
+
+// get fetches one document of at most limit bytes.
+func (s *source) get(path string, limit int64) ([]byte, error) {
+	status, body, err := s.fetch(path, limit)
+	if err != nil {
+		return nil, cannot(err, s.hint)
+	}
+	if status != http.StatusOK {
+		return nil, refused(status, body)
+	}
+	return body, nil
 }
 
 // refused makes an error of the API's answer: a wrong filter is usage.

@@ -19,6 +19,7 @@ type cli struct {
 	Publish  publishCmd  `cmd:"" help:"Publish events from a JSON Lines file, or only lint them."`
 	Close    closeCmd    `cmd:"" help:"End a chain that its producer abandoned, by publishing a seal event."`
 	Verify   verifyCmd   `cmd:"" help:"Check evidence files and trust bundles offline."`
+	Export   exportCmd   `cmd:"" help:"Write evidence, reports and a verifier into one folder for an auditor."`
 	Explain  explainCmd  `cmd:"" help:"Show what a trust bundle says, on what it rests, and what of it holds."`
 	Bundle   bundleCmd   `cmd:"" help:"Make a trust bundle from an evidence file, or ask the evidence in one another question."`
 	Chain    chainCmd    `cmd:"" help:"Answer a question from the claims of other trust bundles."`

@@ -31,6 +31,11 @@ type clientFlags struct {
 
 // get fetches a page of the daemon's API.
 func (c *clientFlags) get(a *app, url string, timeout time.Duration) (status int, body []byte, err error) {
+	return c.getUpTo(a, url, timeout, maxAnswer)
+}
+
+// getUpTo fetches what has at most limit bytes.
+func (c *clientFlags) getUpTo(a *app, url string, timeout time.Duration, limit int64) (status int, body []byte, err error) {
 	transport, err := c.transport()
 	if err != nil {
 		return 0, nil, err
@@ -53,12 +58,12 @@ func (c *clientFlags) get(a *app, url string, timeout time.Duration) (status int
 		return 0, nil, err
 	}
 	defer res.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	body, err = io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
 		return 0, nil, err
 	}
-	if len(body) > maxAnswer {
-		return 0, nil, fmt.Errorf("answer of %s is larger than %d bytes", url, maxAnswer)
+	if int64(len(body)) > limit {
+		return 0, nil, fmt.Errorf("answer of %s is larger than %d bytes", url, limit)
 	}
 	return res.StatusCode, body, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" help:"Evidence files and trust bundles, told apart by their content; - reads standard input."`
+	Files []string `arg:"" help:"Evidence files, trust bundles and exports (directories or ZIP files), told apart by their content; - reads standard input."`
 
 	trustFlags
 
@@ -63,13 +63,18 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	worst := exitOK
 	var told []byte // reports in JSON; whole ones would keep their bundles in memory
-	for _, name := range c.Files {
-		r := verified{name, c.verify(a, name, options)}
+	tell := func(r verified) (err error) {
 		worst = verifier.WorstExit(worst, r.report.ExitCode)
 		if c.JSON {
 			told, err = r.appendJSON(told)
-		} else {
-			err = r.print(a)
+			return err
+		}
+		return r.print(a)
+	}
+	for _, name := range c.Files {
+		found, err := c.verifyExport(a, name, options, tell)
+		if err == nil && !found {
+			err = tell(verified{name, c.verify(a, name, options)})
 		}
 		if err != nil {
 			return err

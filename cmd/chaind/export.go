@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chaind/chaind/export"
+	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/sidecar"
+	"github.com/chaind/chaind/verifier"
+	"github.com/chaind/chaind/web"
+)
+
+type exportCmd struct {
+	apiFlags
+	RunID   string `name:"run" help:"Chains that carry a seal of this run id." placeholder:"ID"`
+	Chain   string `help:"Chains of this name." placeholder:"NAME"`
+	Session string `help:"Chains of this session (32 hex digits)." placeholder:"HEX"`
+	Tenant  string `help:"Chains of this tenant; _ is the empty one." placeholder:"NAME"`
+	Since   string `help:"Chains with an event since then: a time (RFC 3339), or how long ago, as 36h." placeholder:"TIME"`
+	All     bool   `help:"All chains."`
+	Output  string `short:"o" required:"" help:"Directory, or file ending in .zip; must not exist." type:"path" placeholder:"DIR|FILE.zip"`
+
+	signFlags
+}
+
+func (c *exportCmd) Help() string {
+	return `Writes a folder that an auditor needs nothing else for: evidence and trust bundles of the chosen chains, what came late
+or was rejected, public keys, a printable report, a page that verifies in the browser without a network, and a list of all
+that, signed when there is a key. Nothing is left at -o when it fails. docs/export.md describes the folder.
+
+Examples:
+  chaind export --chain incident-4711 -o incident-4711.zip
+  chaind export --session 5e55107a5e55107a5e55107a5e55107a --signing-key signing.key -o handover
+  chaind export --since 24h --data-dir chaind-data -o yesterday.zip
+  chaind verify --trusted-pubkey "$(cat signing.key.pub)" handover`
+}
+
+// exporting is an export under way.
+type exporting struct {
+	source   *source
+	sink     sink
+	manifest export.Manifest
+	report   exportReport
+}
+
+func (c *exportCmd) Run(a *app) (err error) {
+	query, what, err := c.selection(a)
+	if err != nil {
+		return err
+	}
+	signer, err := c.signer(a)
+	if err != nil {
+		return err
+	}
+	s, err := c.source(a)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	out, err := openSink(c.Output)
+	if err != nil {
+		return cannot(err, "choose a name that does not exist yet")
+	}
+	defer out.abandon()
+	e := &exporting{source: s, sink: out}
+	e.manifest = export.Manifest{Export: export.FormatName, CreatedMS: a.now().UnixMilli(), Selection: export.Selection{What: what},
+		Chains: []export.Chain{}, Files: []export.File{}}
+	if err := e.fill(a, query); err != nil {
+		return err
+	}
+	if err := e.finish(signer); err != nil {
+		return err
+	}
+	return c.tell(a, signer)
+}
+
+// selection gives the filters for the list of chains, and their words.
+func (c *exportCmd) selection(a *app) (url.Values, string, error) {
+	since := c.Since
+	if ago, err := time.ParseDuration(c.Since); err == nil && ago > 0 {
+		since = strconv.FormatInt(a.now().Add(-ago).UnixMilli(), 10)
+	}
+	query := filters("run_id", c.RunID, "chain", c.Chain, "session", c.Session, "tenant", c.Tenant, "since", since)
+	if len(query) == 0 && !c.All {
+		return nil, "", usageError("nothing is chosen: give --run, --chain, --session, --tenant or --since, or --all")
+	}
+	if len(query) > 0 && c.All {
+		return nil, "", usageError("--all and a choice contradict each other")
+	}
+	var words []string
+	for _, name := range []string{"run_id", "chain", "session", "tenant", "since"} {
+		if v := query.Get(name); v != "" {
+			words = append(words, strings.ReplaceAll(name, "_", " ")+" "+v)
+		}
+	}
+	what := "all chains"
+	if len(words) > 0 {
+		what = "chains by " + strings.Join(words, ", ")
+	}
+	query.Set("limit", "200")
+	return query, what, nil
+}
+
+// fill writes everything but the manifest.
+func (e *exporting) fill(a *app, query url.Values) error {
+	var urls []string
+	err := e.source.pages("/v1/chains", query, func(body []byte) (*string, error) {
+		page, err := decodePage[struct {
+			Chains []struct {
+				URL string `json:"url"`
+			} `json:"chains"`
+			Next *string `json:"next"`
+		}](body)
+		for _, c := range page.Chains {
+			urls = append(urls, c.URL)
+		}
+		return page.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	if len(urls) == 0 {
+		return cannot(fmt.Errorf("no chain fits: %s", e.manifest.Selection.What), "chaind runs lists the chains")
+	}
+	for i, u := range urls {
+		if err := e.chain(a, i+1, u); err != nil {
+			return err
+		}
+	}
+	return e.beside()
+}
+
+// exportedChain is what the API says about a chain.
+type exportedChain struct {
+	chainKey
+	Outcome     string   `json:"outcome"`
+	Conformity  string   `json:"conformity"`
+	Coverage    string   `json:"coverage"`
+	CoverageWhy []string `json:"coverage_why"`
+	Segments    uint64   `json:"segments"`
+	Head        *string  `json:"head"`
+	RunIDs      []string `json:"run_ids"`
+	Late        uint64   `json:"late"`
+	Rejected    uint64   `json:"rejected"`
+	EvidenceURL *string  `json:"evidence_url"`
+	BundleURL   *string  `json:"bundle_url"`
+}
+
+// chain writes the directory of one chain.
+func (e *exporting) chain(a *app, n int, path string) error {
+	detail, err := e.source.get(path, maxAnswer)
+	if err != nil {
+		return err
+	}
+	c, err := decodePage[exportedChain](detail)
+	if err != nil {
+		return err
+	}
+	dir := fmt.Sprintf("chains/%04d-%s/", n, c.Chain)
+	if err := e.add(dir+"chain.json", export.RoleChain, detail); err != nil {
+		return err
+	}
+	listed := export.Chain{Tenant: c.Tenant, PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain, Outcome: c.Outcome,
+		Conformity: c.Conformity, Segments: c.Segments, Head: c.Head}
+	shown := reportedChain{exportedChain: c}
+	if c.Head != nil {
+		if listed.Evidence, err = e.evidence(a, c.EvidenceURL, dir+*c.Head+".evidence.json", export.RoleEvidence, &shown); err != nil {
+			return err
+		}
+		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+*c.Head+".tsb", export.RoleBundle, &shown); err != nil {
+			return err
+		}
+	}
+	if err := e.lists(&c, path, dir); err != nil {
+		return err
+	}
+	e.manifest.Chains = append(e.manifest.Chains, listed)
+	e.report.Chains = append(e.report.Chains, shown)
+	return nil
+}
+
+// evidence writes one bundle and verifies it for the report; nil: there is
+// none.
+func (e *exporting) evidence(a *app, from *string, path, role string, shown *reportedChain) (*string, error) {
+	if from == nil {
+		return nil, nil
+	}
+	body, err := e.source.get(*from, sidecar.MaxEvidence)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.add(path, role, body); err != nil {
+		return nil, err
+	}
+	shown.Bundles = append(shown.Bundles, reportedBundle{path, verifier.File(a.ctx, bytes.NewReader(body), verifier.Options{})})
+	return &path, nil
+}
+
+// lists writes what is beside the chain, if there is anything.
+func (e *exporting) lists(c *exportedChain, path, dir string) error {
+	if c.Late > 0 {
+		if err := e.list(path+"/addenda", url.Values{}, "addenda", dir+"addenda.json", export.RoleAddenda); err != nil {
+			return err
+		}
+	}
+	if c.Rejected == 0 {
+		return nil
+	}
+	query := filters("tenant", tenantToken(c.Tenant), "prompt_hash", c.PromptHash, "session", c.Session, "chain", c.Chain)
+	return e.list("/v1/rejected", query, "rejected", dir+"rejected.json", export.RoleRejected)
+}
+
+// list joins the pages of a list into {"name":[…]}.
+func (e *exporting) list(path string, query url.Values, name, file, role string) error {
+	query.Set("limit", "200")
+	text := []byte(`{"` + name + `":[`)
+	first := true
+	err := e.source.pages(path, query, func(body []byte) (*string, error) {
+		page, err := decodePage[map[string]jsontext.Value](body)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := decodePage[[]jsontext.Value](page[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if !first {
+				text = append(text, ',')
+			}
+			first = false
+			text = append(text, entry...)
+		}
+		next, err := decodePage[*string](page["next"])
+		return next, err
+	})
+	if err != nil {
+		return err
+	}
+	return e.add(file, role, append(text, `]}`...))
+}
+
+// beside writes keys, report and the verify page.
+func (e *exporting) beside() error {
+	listed, err := e.source.get("/v1/keys", maxAnswer)
+	if err != nil {
+		return err
+	}
+	if err := e.add("keys.json", export.RoleKeys, listed); err != nil {
+		return err
+	}
+	if err := e.add("verify.html", export.RoleVerifier, web.Verify().HTML); err != nil {
+		return err
+	}
+	e.report.What, e.report.CreatedMS = e.manifest.Selection.What, e.manifest.CreatedMS
+	page, err := e.report.page(listed)
+	if err != nil {
+		return err
+	}
+	return e.add("index.html", export.RoleReport, page)
+}
+
+func (e *exporting) add(path, role string, content []byte) error {
+	if err := e.sink.write(path, content); err != nil {
+		return cannot(fmt.Errorf("write export: %w", err), "")
+	}
+	e.manifest.Files = append(e.manifest.Files, export.Describe(path, role, content))
+	return nil
+}
+
+// finish writes the manifest, signs it, and gives the export its name.
+func (e *exporting) finish(signer *keys.Signer) error {
+	text, err := e.manifest.Append(nil)
+	if err != nil {
+		return cannot(err, "")
+	}
+	if err := e.sink.write(export.ManifestFile, text); err != nil {
+		return cannot(fmt.Errorf("write export: %w", err), "")
+	}
+	if signer != nil {
+		sig, err := export.Sign(signer, text)
+		if err != nil {
+			return cannot(err, "")
+		}
+		if err := e.sink.write(export.SignatureFile, sig); err != nil {
+			return cannot(fmt.Errorf("write export: %w", err), "")
+		}
+	}
+	if err := e.sink.finish(); err != nil {
+		return cannot(fmt.Errorf("write export: %w", err), "")
+	}
+	return nil
+}
+
+// tell verifies what was written, as its reader will, and shows the verdict.
+func (c *exportCmd) tell(a *app, signer *keys.Signer) error {
+	folder, closeIt, err := openExport(c.Output)
+	if err != nil {
+		return cannot(err, "")
+	}
+	defer closeIt()
+	r := export.Check(a.ctx, folder, verifier.Options{}, nil)
+	signed := "unsigned"
+	if signer != nil {
+		signed = "signed by key " + signer.Public().ID()
+	}
+	return a.printf("wrote %s, %s\n%s %s: %s (exit %d)\n", verifier.Escape(c.Output), signed, paint(string(r.Verdict), r.ExitCode, colours(a.stdout)),
+		verifier.Escape(c.Output), r.Summary, r.ExitCode)
+}

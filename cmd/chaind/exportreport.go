@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/chaind/chaind/verifier"
+)
+
+// exportReport is what the printable report of an export shows.
+type exportReport struct {
+	What      string
+	CreatedMS int64
+	Chains    []reportedChain
+	Keys      []reportedKey
+	Signing   *reportedKey
+}
+
+type reportedChain struct {
+	exportedChain
+	Bundles []reportedBundle
+}
+
+// reportedBundle is a file with its verdict, nobody's key being trusted.
+type reportedBundle struct {
+	Path   string
+	Report *verifier.Report
+}
+
+type reportedKey struct {
+	PublicKey string `json:"public_key"`
+	KeyID     string `json:"key_id"`
+	Status    string `json:"status"`
+	Comment   string `json:"comment"`
+}
+
+var (
+	//go:embed export.html
+	exportPage string
+	//go:embed export.css
+	exportStyle string
+)
+
+// page makes the report. listed is the API's list of keys.
+func (r *exportReport) page(listed []byte) ([]byte, error) {
+	k, err := decodePage[struct {
+		Signing *reportedKey  `json:"signing"`
+		Trusted []reportedKey `json:"trusted"`
+	}](listed)
+	if err != nil {
+		return nil, err
+	}
+	r.Signing, r.Keys = k.Signing, k.Trusted
+	sum := sha256.Sum256([]byte(exportStyle))
+	t, err := template.New("report").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(exportStyle) },
+		"policy": func() string {
+			return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+		},
+		"plain":  verifier.Escape,
+		"time":   func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") },
+		"join":   func(list []string) string { return verifier.Escape(strings.Join(list, ", ")) },
+		"tone":   reportTone,
+		"idle":   func(s verifier.Status) bool { return s == verifier.StatusNotApplicable },
+		"unread": func(s verifier.Status) bool { return s == verifier.StatusSkipped },
+		"deref":  func(s *string) string { return *s },
+	}).Parse(exportPage)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, r); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// reportTone is the class of a verdict or word.
+func reportTone(exit int) string {
+	switch exit {
+	case exitOK:
+		return "good"
+	case exitDegraded:
+		return "fair"
+	}
+	return "bad"
+}
