@@ -1,26 +1,35 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
+	"github.com/chaind/chaind/internal/daemon"
 	"github.com/chaind/chaind/store"
 	"github.com/chaind/chaind/verifier"
 )
 
 type checkCmd struct {
-	DataDir string `help:"Data directory of the stopped daemon." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
-	JSON    bool   `help:"Print JSON."`
+	DataDir      string `help:"Data directory of the stopped daemon." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
+	ArtifactsDir string `help:"Its evidence files, when not in the data directory." env:"PLASM_RUN_ARTIFACTS_DIR" placeholder:"DIR"`
+	NoEvidence   bool   `help:"Leave the evidence files alone."`
+	JSON         bool   `help:"Print JSON."`
 }
 
 func (c *checkCmd) Help() string {
-	return `Reads the whole database: its pages, every chain from its first segment, every index, both ways. Each finding is
+	return `Reads the whole database: its pages, every chain from its first segment, every index, both ways. Then it compares the
+evidence files with what was sealed, and looks for evidence that the database does not know. Each finding is
 
   torn           an interrupted write, repairable from the stream or the store
   mismatch       bytes differ from their digest
-  contradiction  two values, each consistent in itself, that cannot both be true
+  contradiction  two values, each consistent in itself, that cannot both be true; or evidence that is newer than the
+                 database, as after the restore of a backup
 
-Exits 0 when nothing was found, 4 when something was, 1 when it could not check. The daemon must be stopped: it holds the file.`
+Exits 0 when nothing was found, 4 when something was, 1 when it could not check. The daemon must be stopped: it holds the
+file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).`
 }
 
 func (c *checkCmd) Run(a *app) error {
@@ -33,13 +42,35 @@ func (c *checkCmd) Run(a *app) error {
 	if err != nil {
 		return cannot(fmt.Errorf("check store: %w", err), "")
 	}
-	if err := c.print(a, report); err != nil {
-		return err
+	evidence, err := c.evidence(a, s)
+	if err != nil {
+		return cannot(fmt.Errorf("check evidence: %w", err), "--artifacts-dir names the evidence files, --no-evidence leaves them alone")
 	}
-	if len(report.Findings) > 0 {
+	found, err := c.print(a, report, evidence)
+	if err == nil && found {
 		return silent(exitEnvelope)
 	}
-	return nil
+	return err
+}
+
+// evidence compares the evidence files; nil: it was not asked to, or there has
+// never been any.
+func (c *checkCmd) evidence(a *app, s *store.Store) (*daemon.EvidenceCheck, error) {
+	if c.NoEvidence {
+		return nil, nil
+	}
+	dir := c.ArtifactsDir
+	if dir == "" {
+		dir = filepath.Join(c.DataDir, "artifacts")
+		stats, err := s.Stats()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && stats.SealJobs == stats.PendingSeals {
+			return nil, nil // nothing has been sealed yet
+		}
+	}
+	return daemon.CheckEvidence(a.ctx, s, dir, nil)
 }
 
 // checkProgress draws one line that is rewritten, on a terminal only.
@@ -61,9 +92,15 @@ type checkResult struct {
 	Segments uint64         `json:"segments"`
 	Records  uint64         `json:"records"`
 	Values   uint64         `json:"values"`
+	Evidence *checkEvidence `json:"evidence"` // null: not looked at
 	Findings []checkFinding `json:"findings"`
 	More     uint64         `json:"more_findings"`
 	Exit     int            `json:"exit_code"`
+}
+
+type checkEvidence struct {
+	Sealed uint64 `json:"sealed_chains"`
+	Files  uint64 `json:"files"`
 }
 
 type checkFinding struct {
@@ -77,31 +114,48 @@ type checkFinding struct {
 	Detail string `json:"detail"`
 }
 
-func (c *checkCmd) print(a *app, r *store.CheckReport) error {
+func (c *checkCmd) print(a *app, r *store.CheckReport, e *daemon.EvidenceCheck) (found bool, err error) {
 	result := checkResult{StoreID: r.StoreID, Chains: r.Chains, Segments: r.Segments, Records: r.Records, Values: r.Values, Findings: []checkFinding{}, More: r.More}
-	if len(r.Findings) > 0 {
+	result.add(r.Findings)
+	if e != nil {
+		result.Evidence = &checkEvidence{Sealed: e.Sealed, Files: e.Files}
+		result.More += e.More
+		result.add(e.Findings)
+	}
+	if found = len(result.Findings) > 0; found {
 		result.Exit = exitEnvelope
 	}
-	for _, f := range r.Findings {
-		result.Findings = append(result.Findings, checkFinding{
+	if c.JSON {
+		return found, a.printJSON(result)
+	}
+	for _, f := range result.Findings {
+		if err := a.printf("%-13s %s %s %s\n", f.Class, f.Bucket, f.Chain, verifier.Escape(f.Detail)); err != nil {
+			return found, err
+		}
+	}
+	return found, a.printf("%s\n", result.summary())
+}
+
+func (r *checkResult) add(findings []store.Finding) {
+	for _, f := range findings {
+		r.Findings = append(r.Findings, checkFinding{
 			Class: string(f.Class), Tenant: f.Chain.Tenant, Prompt: f.Chain.PromptHash, Sess: f.Chain.Session, Chain: f.Chain.Chain,
 			Bucket: f.Bucket, Key: fmt.Sprintf("%x", f.Key), Detail: f.Detail,
 		})
 	}
-	if c.JSON {
-		return a.printJSON(result)
-	}
-	for _, f := range result.Findings {
-		if err := a.printf("%-13s %s %s %s\n", f.Class, f.Bucket, f.Chain, verifier.Escape(f.Detail)); err != nil {
-			return err
-		}
-	}
+}
+
+func (r *checkResult) summary() string {
 	word := "OK"
-	if result.Exit != exitOK {
+	if r.Exit != exitOK {
 		word = "DAMAGED"
 	}
-	return a.printf("%s: %d chains, %d segments re-hashed, %d values checked, %d findings\n",
-		word, r.Chains, r.Segments, r.Values, uint64(len(r.Findings))+r.More)
+	evidence := "evidence files not looked at"
+	if r.Evidence != nil {
+		evidence = fmt.Sprintf("%d evidence files of %d sealed chains compared", r.Evidence.Files, r.Evidence.Sealed)
+	}
+	return fmt.Sprintf("%s: %d chains, %d segments re-hashed, %d values checked, %s, %d findings",
+		word, r.Chains, r.Segments, r.Values, evidence, uint64(len(r.Findings))+r.More)
 }
 
 // openStore opens the database of a stopped daemon for reading.
