@@ -19,6 +19,8 @@ type ConnConfig struct {
 	Name string // shown in the broker's listings; "": "chaind"
 
 	CredsFile string // NATS credentials; "": none
+	User      string // with Password, instead of credentials; "": none, or those of the URL
+	Password  string
 	CAFile    string // PEM roots; "": the system's
 	CertFile  string // PEM client certificate, with KeyFile; "": none
 	KeyFile   string
@@ -67,6 +69,9 @@ func (cfg ConnConfig) Options() ([]nats.Option, error) {
 			return nil, fmt.Errorf("read credentials: %w", err)
 		}
 		opts = append(opts, nats.UserCredentials(cfg.CredsFile))
+	}
+	if cfg.User != "" {
+		opts = append(opts, nats.UserInfo(cfg.User, cfg.Password))
 	}
 	if cfg.CAFile != "" || cfg.CertFile != "" || cfg.KeyFile != "" {
 		conf, err := cfg.tls()

@@ -6,18 +6,20 @@ import (
 
 // brokerFlags say how a client command reaches the NATS server.
 type brokerFlags struct {
-	NATSURL     string `name:"nats-url" aliases:"nats" help:"NATS server." default:"nats://127.0.0.1:4222" env:"CHAIND_NATS_URL" placeholder:"URL"`
-	NATSCreds   string `name:"nats-creds" help:"Credentials file." env:"CHAIND_NATS_CREDS" placeholder:"FILE"`
-	NATSCA      string `name:"nats-ca" help:"PEM file that the server's certificate must chain to." env:"CHAIND_NATS_CA" placeholder:"FILE"`
-	NATSCert    string `name:"nats-cert" help:"Client certificate (PEM)." env:"CHAIND_NATS_CERT" placeholder:"FILE"`
-	NATSKey     string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" placeholder:"FILE"`
-	InboxPrefix string `help:"Prefix of reply subjects, where the server's permissions ask for one." env:"CHAIND_NATS_INBOX_PREFIX" placeholder:"SUBJECT"`
+	NATSURL      string `name:"nats-url" aliases:"nats" help:"NATS server." default:"nats://127.0.0.1:4222" env:"CHAIND_NATS_URL" placeholder:"URL"`
+	NATSCreds    string `name:"nats-creds" help:"Credentials file." env:"CHAIND_NATS_CREDS" placeholder:"FILE"`
+	NATSUser     string `name:"nats-user" help:"User, where the server asks for a password." env:"CHAIND_NATS_USER" placeholder:"NAME"`
+	NATSPassword string `name:"nats-password" help:"Password; prefer the environment variable." env:"CHAIND_NATS_PASSWORD" placeholder:"TEXT"`
+	NATSCA       string `name:"nats-ca" help:"PEM file that the server's certificate must chain to." env:"CHAIND_NATS_CA" placeholder:"FILE"`
+	NATSCert     string `name:"nats-cert" help:"Client certificate (PEM)." env:"CHAIND_NATS_CERT" placeholder:"FILE"`
+	NATSKey      string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" placeholder:"FILE"`
+	InboxPrefix  string `help:"Prefix of reply subjects, where the server's permissions ask for one." env:"CHAIND_NATS_INBOX_PREFIX" placeholder:"SUBJECT"`
 }
 
 func (f *brokerFlags) config() emitter.ConnConfig {
 	return emitter.ConnConfig{
 		URL: f.NATSURL, Name: "chaind client", CredsFile: f.NATSCreds, CAFile: f.NATSCA, CertFile: f.NATSCert, KeyFile: f.NATSKey,
-		InboxPrefix: f.InboxPrefix,
+		User: f.NATSUser, Password: f.NATSPassword, InboxPrefix: f.InboxPrefix,
 	}
 }
 

@@ -180,16 +180,18 @@ func (c *publishCmd) publish(a *app, in io.Reader) error {
 		return cannot(err, hintBroker)
 	}
 	answers := newAnswers()
-	if c.Wait > 0 {
-		stop, err := emitter.Receipts(a.ctx, conn, events.ReceiptRoot+".>", answers.take)
-		if err != nil {
-			return cannot(err, "a user who may not read all receipts passes --wait 0")
-		}
-		defer stop()
-	}
+	follow := followReceipts(func(subject string) error {
+		_, err := emitter.Receipts(a.ctx, conn, subject, answers.take)
+		return err
+	})
 	result := published{Verdicts: map[string]int{}, Faults: []fault{}}
 	lines := map[uint64]int{}
 	err = eachLine(in, func(n int, l line) error {
+		if c.Wait > 0 {
+			if err := follow(l.Subject); err != nil {
+				return cannot(err, "a user who may not read the tenant's receipts passes --wait 0")
+			}
+		}
 		seq, _, err := relay.Publish(a.ctx, l.Subject, l.Headers, []byte(l.Payload))
 		if err != nil {
 			return cannot(fmt.Errorf("line %d: %w", n, err), publishHint(err))
@@ -215,6 +217,22 @@ func (c *publishCmd) publish(a *app, in io.Reader) error {
 	}
 	slices.SortFunc(result.Faults, func(x, y fault) int { return x.Line - y.Line })
 	return c.finish(a, result)
+}
+
+// followReceipts listens to the receipts of each tenant that a subject names,
+// once, and not to those of others, which a user may not be permitted to read.
+// The subscriptions end with the connection.
+func followReceipts(listen func(subject string) error) func(subject string) error {
+	followed := map[string]bool{}
+	return func(subject string) error {
+		key, _, attributed, _ := events.ParseSubject(subject)
+		tenant := key.TenantToken()
+		if !attributed || followed[tenant] {
+			return nil
+		}
+		followed[tenant] = true
+		return listen(events.ReceiptRoot + "." + tenant + ".>")
+	}
 }
 
 func publishHint(err error) string {

@@ -145,7 +145,8 @@ func (d *Daemon) openStore(context.Context) error {
 func (d *Daemon) openBroker(context.Context) error {
 	conn := emitter.ConnConfig{
 		URL: d.cfg.NATS.URL, Name: "chaind", CredsFile: d.cfg.NATS.Creds,
-		CAFile: d.cfg.NATS.CA, CertFile: d.cfg.NATS.Cert, KeyFile: d.cfg.NATS.Key, Logger: d.log,
+		CAFile: d.cfg.NATS.CA, CertFile: d.cfg.NATS.Cert, KeyFile: d.cfg.NATS.Key,
+		User: d.cfg.NATS.User, Password: d.cfg.NATS.Password, Logger: d.log,
 	}
 	if conn.URL == "" {
 		b, err := startBroker(d.cfg)
@@ -158,9 +159,6 @@ func (d *Daemon) openBroker(context.Context) error {
 	options, err := conn.Options()
 	if err != nil {
 		return err
-	}
-	if d.cfg.NATS.User != "" {
-		options = append(options, nats.UserInfo(d.cfg.NATS.User, d.cfg.NATS.Password))
 	}
 	closed := make(chan struct{})
 	options = append(options, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
