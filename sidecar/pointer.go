@@ -49,7 +49,7 @@ func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
 	if err != nil && !replaceable(err) {
 		return err
 	}
-	last, err := s.lastHead(ctx, e.Place, runID)
+	last, err := s.lastHead(ctx, e.Place, runID, err == nil)
 	if err != nil {
 		return err
 	}
@@ -66,12 +66,17 @@ func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
 }
 
 // lastHead is the head that the pointer names, or the last one of the history
-// when the pointer is missing or damaged. A head that is not in the history was
+// when the pointer is damaged, or missing although the head to be written is
+// known: a run id without either is a new one, and looking for its history would
+// cost a listing, which grows with the store in some back ends. A head that is not in the history was
 // pointed to by the reference, which keeps none: it is entered, if its file is
 // there, before it loses the pointer.
-func (s *Sidecars) lastHead(ctx context.Context, p Place, runID string) (RunHead, error) {
+func (s *Sidecars) lastHead(ctx context.Context, p Place, runID string, known bool) (RunHead, error) {
 	history := p.history(runID)
 	head, err := s.readPointer(ctx, p.pointer(runID))
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errMalformed) && !known {
+		return RunHead{}, nil
+	}
 	if replaceable(err) {
 		list, err := s.readHistory(ctx, history)
 		if err != nil || len(list) == 0 {
@@ -190,10 +195,14 @@ func (s *Sidecars) readPointer(ctx context.Context, name string) (segments.Diges
 	}
 	head, err := segments.ParseDigest(strings.TrimSpace(string(b)))
 	if err != nil {
-		return segments.Digest{}, fmt.Errorf("pointer is malformed: %w", fs.ErrNotExist)
+		return segments.Digest{}, errMalformed
 	}
 	return head, nil
 }
+
+// errMalformed: what stands in the place of a pointer is none, so that there is
+// no pointer.
+var errMalformed = fmt.Errorf("pointer is malformed: %w", fs.ErrNotExist)
 
 // replaceable tells errors of reading that writing the blob anew cures.
 func replaceable(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chaind/chaind/segments"
@@ -376,4 +377,30 @@ func dump(t *rapid.T, list []Evidence) map[string]string {
 		all[name] = string(content)
 	}
 	return all
+}
+
+// TestNewRunsListNothing: sealing a run id for the first time costs no listing,
+// which in an object store takes as long as there are objects.
+func TestNewRunsListNothing(t *testing.T) {
+	t.Parallel()
+	b := &lister{Blobs: NewMemory()}
+	s := openSidecars(t, b)
+	for n := range 20 {
+		e, _ := testEvidence(testPlace, fmt.Sprint(n), false, runID(n), runID(100+n))
+		write(t, s, e)
+	}
+	if n := b.lists.Load(); n != 0 {
+		t.Errorf("%d listings", n)
+	}
+}
+
+// lister counts listings.
+type lister struct {
+	Blobs
+	lists atomic.Int32
+}
+
+func (l *lister) List(ctx context.Context, prefix string, visit func(string) error) error {
+	l.lists.Add(1)
+	return l.Blobs.List(ctx, prefix, visit)
 }
