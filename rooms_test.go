@@ -38,6 +38,8 @@ var rooms = map[string][]string{
 	"web/generate":      {},
 	"internal/durable":  {},
 	"internal/daemon":   {"*"},
+	"internal/torture":  {"*"}, // a program that breaks a daemon from outside, and reads what it left
+	"bench":             {"*"}, // a program that measures the whole way
 	"cmd/chaind":        {"internal/daemon", "export", "web", "emitter", "events", "verifier", "bundle", "engine/...", "sealer", "store", "sidecar", "keys/...", "segments", "github.com/alecthomas/kong", "golang.org/x/term", jsontext},
 }
 
