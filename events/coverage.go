@@ -133,14 +133,14 @@ func (s *State) declared() bool {
 		s.ProducerHead == HeadAgrees && s.GivenSegments == s.Segments
 }
 
-// Begins reports whether the chain's beginning is known to be there: by what its
-// producer declared, by a producer_seq of 0, or because a plan came before any
-// step. Of another chain nobody can say that messages which were lost just
+// Begins reports whether the chain's beginning is known to be there: by a
+// producer_seq of 0, or, where events are not numbered, by what the producer
+// declared in the end, or because a plan came before any step. Of another chain nobody can say that messages which were lost just
 // before its first event were not its own.
 func (s *State) Begins() bool {
-	numbered := len(s.Facts.Numbers.Runs) > 0 && s.Facts.Numbers.Runs[0].From == 0
-	if covered, _ := s.Coverage(); covered == Complete {
-		return true
+	if numbers := s.Facts.Numbers.Runs; len(numbers) > 0 {
+		return numbers[0].From == 0
 	}
-	return numbered || s.Order.Planned && !s.Order.Misplaced
+	covered, _ := s.Coverage()
+	return covered == Complete || s.Order.Planned && !s.Order.Misplaced
 }

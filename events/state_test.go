@@ -425,3 +425,25 @@ func TestProducerHeadMidway(t *testing.T) {
 		t.Errorf("%s %v", c, why)
 	}
 }
+
+// What shows that a chain's first event is its beginning: its number, and only
+// where there are no numbers what was declared, or a plan before any step.
+func TestBegins(t *testing.T) {
+	planned := Order{Planned: true, Rank: rankCommit}
+	for name, c := range map[string]struct {
+		state State
+		want  bool
+	}{
+		"nothing":             {State{Outcome: Open}, false},
+		"number 0":            {State{Outcome: Open, Facts: Facts{Numbers: SeqSet{Runs: []Interval{{0, 0}, {4, 5}}}}}, true},
+		"number 1 and a plan": {State{Outcome: Open, Order: planned, Facts: Facts{Numbers: SeqSet{Runs: []Interval{{1, 5}}}}}, false},
+		"a plan":              {State{Outcome: Open, Order: planned}, true},
+		"a plan after steps":  {State{Outcome: Open, Order: Order{Planned: true, Misplaced: true}}, false},
+		"an agreeing count":   {State{Outcome: Succeeded, Facts: Facts{Declared: new(uint64)}}, true},
+		"another count":       {State{Outcome: Succeeded, Facts: Facts{Declared: new(uint64), Miscount: true}}, false},
+	} {
+		if got := c.state.Begins(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

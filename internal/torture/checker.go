@@ -278,7 +278,7 @@ func (c *checker) coverage(s *story, f *facts, missing bool) {
 	case missing:
 		c.v.count("chains that say they are incomplete")
 	}
-	calm := s.flavour == flavourPublished && s.finished && !s.resumed && len(f.record.Lost) == 0 && c.oneEpoch(f)
+	calm := !missing && s.flavour == flavourPublished && s.finished && !s.resumed && len(f.record.Lost) == 0 && c.oneEpoch(f)
 	if !calm {
 		return
 	}
