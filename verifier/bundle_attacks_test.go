@@ -283,6 +283,25 @@ func TestBundleOptions(t *testing.T) {
 	}
 }
 
+// A head that the file states and its segments do not have is no head that
+// anybody may rely on.
+func TestStatedHeadIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	stated := headOf(t, strings.Repeat("ab", 32))
+	text := runOf(t, 10, stated)
+	if r := verifyBundle(text, Options{ExpectHead: stated}); r.ExitCode != ExitEnvelope || Codes(r.Errors)[0] != CodeExpectedHead {
+		t.Errorf("%s, exit %d: %s", r.Verdict, r.ExitCode, r.Summary)
+	}
+	if r := verifyBundle(text, Options{}); r.ExitCode != ExitDegraded || r.Content.Claims[1].Verdict != ClaimUnverified {
+		t.Errorf("%s, exit %d, %v", r.Verdict, r.ExitCode, verdicts(r))
+	}
+	honest := longRun(t, 10)
+	head := headOf(t, verifyBundle(honest, Options{}).Content.Run.Head)
+	if r := verifyBundle(honest, Options{ExpectHead: head}); r.ExitCode != ExitDegraded || r.check("expected_head").Status != StatusPass {
+		t.Errorf("honest: %s, exit %d: %s", r.Verdict, r.ExitCode, r.Summary)
+	}
+}
+
 // A question that is refused, or narrow, does not hide what the evidence of a
 // run does not establish.
 func TestRefusalHidesNothing(t *testing.T) {

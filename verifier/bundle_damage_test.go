@@ -69,11 +69,17 @@ func TestBundleThatCannotBeRead(t *testing.T) {
 }
 
 // longRun is the bundle of a run of n segments, made from evidence alone.
-func longRun(tb testing.TB, n uint64) []byte {
+func longRun(tb testing.TB, n uint64) []byte { return runOf(tb, n, nil) }
+
+// runOf is longRun, its chain node saying another head unless that is nil.
+func runOf(tb testing.TB, n uint64, head *segments.Digest) []byte {
 	tb.Helper()
 	whole, _, err := segments.ReadBundle(&endless{n: n})
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if head != nil {
+		whole.Head = head
 	}
 	var list iter.Seq2[run.Segment, error] = func(yield func(run.Segment, error) bool) {
 		for i := range whole.Segments {

@@ -43,7 +43,12 @@ func (t *trial) expectations() {
 // outcomeHolds says that the evidence bears out how the chain node says that the
 // run ended. Of an open run there is nothing to bear out.
 func outcomeHolds(s *run.Summary) bool {
-	return s.Outcome == run.Open || !slices.ContainsFunc(s.Unmet, func(claim string) bool { return strings.HasPrefix(claim, "Outcome: ") })
+	return s.Outcome == run.Open || holds(s, "Outcome: ")
+}
+
+// holds says that the claim of a shape, known by its label, is established.
+func holds(s *run.Summary, label string) bool {
+	return !slices.ContainsFunc(s.Unmet, func(claim string) bool { return strings.HasPrefix(claim, label) })
 }
 
 func (t *trial) expectHead() {
@@ -51,7 +56,7 @@ func (t *trial) expectHead() {
 	switch {
 	case want == nil:
 		t.note("expected_head", StatusNotApplicable, "no head was expected")
-	case run == nil || run.Head == "":
+	case run == nil || run.Head == "" || !holds(run, "Chain: "):
 		t.fail("expected_head", ExitEnvelope, Finding{Code: CodeExpectedHead, Detail: "no head of a run is established, expected was " + want.String()})
 	case run.Head != want.String():
 		t.fail("expected_head", ExitEnvelope, Finding{Code: CodeExpectedHead, Detail: "the run has head " + quoted(run.Head) + ", expected was " + want.String()})
