@@ -63,10 +63,10 @@ func (s *Sealer) note(f func(*Audit)) {
 }
 
 func (s *Sealer) auditChain(ctx context.Context, c *store.ChainSummary) {
-	if c.Sealed == nil || c.Sealed.Head == nil {
+	if c.Sealed == nil || c.Sealed.Path == "" && c.Sealed.BundlePath == "" {
 		return
 	}
-	was, err := s.auditSealed(ctx, c)
+	was, path, err := s.auditBoth(ctx, c)
 	if ctx.Err() != nil {
 		return
 	}
@@ -84,19 +84,38 @@ func (s *Sealer) auditChain(ctx context.Context, c *store.ChainSummary) {
 	})
 	switch {
 	case err != nil:
-		s.log.Error("existing evidence cannot be checked", "path", c.Sealed.Path, "err", err)
+		s.log.Error("existing evidence cannot be checked", "path", path, "err", err)
 	case was == sidecar.Kept:
-		s.log.Error("existing evidence is not what was sealed", "path", c.Sealed.Path)
+		s.log.Error("existing evidence is not what was sealed", "path", path)
 	case was == sidecar.Repaired:
-		s.log.Warn("existing evidence was damaged and is written anew", "path", c.Sealed.Path)
+		s.log.Warn("existing evidence was damaged and is written anew", "path", path)
 	}
 }
 
-// auditSealed returns Stored when the evidence of a chain is intact, Repaired
+// auditBoth looks at the evidence of a chain and then at its trust bundle. It
+// returns the worse of the two outcomes, and the path that it is about.
+func (s *Sealer) auditBoth(ctx context.Context, c *store.ChainSummary) (was sidecar.Outcome, path string, err error) {
+	was, path = sidecar.Stored, c.Sealed.Path
+	if c.Sealed.Head != nil {
+		if was, err = s.auditEvidence(ctx, c); err != nil {
+			return "", path, err
+		}
+	}
+	if c.Sealed.BundlePath == "" {
+		return was, path, nil
+	}
+	also, err := s.auditBundle(ctx, c)
+	if err != nil || was == sidecar.Stored || was == sidecar.Repaired && also == sidecar.Kept {
+		return also, c.Sealed.BundlePath, err
+	}
+	return was, path, nil
+}
+
+// auditEvidence returns Stored when the evidence of a chain is intact, Repaired
 // when it is now, and Kept when something else that is a bundle stands there.
-func (s *Sealer) auditSealed(ctx context.Context, c *store.ChainSummary) (sidecar.Outcome, error) {
+func (s *Sealer) auditEvidence(ctx context.Context, c *store.ChainSummary) (sidecar.Outcome, error) {
 	e := sidecar.Evidence{
-		Place: sidecar.Place{Tenant: c.Key.Tenant, PromptHash: c.Key.PromptHash, Session: c.Key.Session},
+		Place: placeOf(c.Key),
 		Class: sidecar.Class(c.Sealed.Class), Head: *c.Sealed.Head, RunIDs: c.RunIDs,
 	}
 	intact, err := s.cfg.Sidecars.Intact(ctx, e, c.Sealed.SHA256)
@@ -123,12 +142,12 @@ func (s *Sealer) auditSealed(ctx context.Context, c *store.ChainSummary) (sideca
 // redraft makes the evidence of a sealed chain again, signed if it was signed
 // then and there still is a key.
 func (s *Sealer) redraft(ctx context.Context, c *store.ChainSummary) (*draft, error) {
-	record, err := s.cfg.Store.Chain(c.Key)
+	record, err := s.sealedRecord(c.Key)
 	if err != nil {
-		return nil, fmt.Errorf("read chain: %w", err)
+		return nil, err
 	}
-	if record.Fixed == nil || record.Fixed.State.Head == nil {
-		return nil, fmt.Errorf("%w: sealed chain has no end", ErrContradiction)
+	if record.Fixed.State.Head == nil {
+		return nil, fmt.Errorf("%w: sealed chain has no segment", ErrContradiction)
 	}
 	var signer *keys.Signer
 	if c.Sealed.Signed {

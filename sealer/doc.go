@@ -14,16 +14,30 @@
 //  3. Run snapshots that came with seals are written, write-once.
 //  4. The bundle is written under its class and head, then history and pointers
 //     (package sidecar).
-//  5. The job is finished in the store.
+//  5. The trust bundle is made (package engine/run: the chain as of its end, with
+//     segments, attempts, kept plans and snapshots, rejected events and losses;
+//     what arrived later is left out), its root is signed with the same key, and
+//     the very bytes are judged: the envelope must hold and the content must be
+//     re-derived. Then it is written under its root, with history and pointer of
+//     the chain. A signature over a root is none over a head message, which
+//     begins otherwise.
+//  6. The job is finished in the store.
 //
 // A crash between any two steps leaves the job, which then runs again and finds
 // the same bytes: every step can be repeated. Where another bundle with the same
-// head was first (the key has changed since, say), it stands, and the job
-// records what stands there. A chain that ended without a segment has no
-// evidence bundle; its job is finished with an empty class.
+// head or root was first (the key has changed since, say), it stands, and the job
+// records what stands there; a trust bundle tells the signature of the evidence
+// that stands. A chain that ended without a segment has no evidence bundle, and
+// its job is finished with an empty class; it has a trust bundle as every chain
+// has that ended, however it ended.
 //
-// Memory does not grow with the chain: segments are read page by page, and
-// only bundles up to a limit are kept as bytes between the check and the write.
+// A trust bundle's bytes are a function of chain, evidence signature and key: no
+// clock enters, and nothing of how the events were batched.
+//
+// Evidence takes memory that does not grow with the chain: segments are read page
+// by page, and only bundles up to a limit are kept as bytes between the check and
+// the write. A trust bundle is in memory as a whole, since all of it is judged
+// before any of it is written; long chains are packed one at a time. MEASURED
 //
 // A job that fails is tried again after a pause that doubles from [FirstPause]
 // to [LongestPause]; meanwhile other jobs go on. Nothing here is waited for by
@@ -41,6 +55,8 @@ const (
 
 	pageJobs     = 64      // seal jobs fetched at a time
 	pageSegments = 512     // segments fetched at a time
+	pageRejected = 100     // rejected events fetched at a time
+	longChain    = 2048    // segments, rejected events and steps from which chains are packed one at a time
 	maxKept      = 4 << 20 // bytes of a bundle that is not generated a second time
 	maxFailing   = 1024    // failing jobs beyond which no further ones are begun
 )

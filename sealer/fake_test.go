@@ -48,6 +48,9 @@ type fakeChain struct {
 	fixed     store.Fixed
 	segments  []segments.Segment
 	preimages []store.PreimageRecord
+	attempts  []store.AttemptRecord
+	rejected  []events.Rejection
+	lost      []store.LostRange
 }
 
 func newFake() *fakeStore {
@@ -57,6 +60,10 @@ func newFake() *fakeStore {
 }
 
 func runID(n int) string { return fmt.Sprintf("pr%064x", n) }
+
+func snapshotOf(name string) string {
+	return `{"entry_id":"` + name + `","parsed_preimage":null,"request_fingerprints":[],"display_lines":[]}`
+}
 
 // finish adds a chain of one planned step with a seal for each run.
 func (f *fakeStore) finish(name string, runs ...int) events.Key {
@@ -82,7 +89,7 @@ func (f *fakeStore) finish(name string, runs ...int) events.Key {
 		if _, ok := k.(*segments.RunSealed); ok {
 			seq := uint64(i)
 			c.preimages = append(c.preimages, store.PreimageRecord{Ordinal: uint64(len(c.preimages)), Seq: &seq,
-				Preimage: events.Preimage{Artifact: []byte(`{"entry_id":"` + name + `"}`)}})
+				Preimage: events.Preimage{Artifact: []byte(snapshotOf(name))}})
 		}
 	}
 	return f.add(name, c, *b.Head)
@@ -104,6 +111,14 @@ func (f *fakeStore) add(name string, c *fakeChain, head segments.Digest) events.
 	case f.added <- struct{}{}:
 	default:
 	}
+	return key
+}
+
+// addEmpty adds a chain that ended without a segment.
+func (f *fakeStore) addEmpty(name string) events.Key {
+	key := f.add(name, &fakeChain{}, segments.Digest{})
+	state := f.chains[key].fixed.State
+	state.Head, state.Outcome, state.Reason, state.LastEventID = nil, events.Cancelled, "not needed", "end"
 	return key
 }
 
@@ -151,7 +166,7 @@ func (f *fakeStore) Chain(key events.Key) (*store.ChainRecord, error) {
 	if !ok {
 		return nil, store.ErrNotFound
 	}
-	return &store.ChainRecord{Key: key, State: c.fixed.State, Fixed: &c.fixed}, nil
+	return &store.ChainRecord{Key: key, State: c.fixed.State, Fixed: &c.fixed, Lost: c.lost}, nil
 }
 
 func (f *fakeStore) Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error) {
@@ -176,7 +191,7 @@ func (f *fakeStore) Segments(key events.Key, from uint64, limit int) (page []sto
 	defer f.mu.Unlock()
 	list := f.chains[key].segments
 	for i := from; i < uint64(len(list)) && len(page) < limit; i++ {
-		page = append(page, store.SegmentRecord{Segment: list[i]})
+		page = append(page, store.SegmentRecord{Segment: list[i], Origin: fakeOrigin(i)})
 	}
 	return page, nil
 }
@@ -186,6 +201,36 @@ func (f *fakeStore) Preimages(key events.Key, from uint64, _ int) ([]store.Preim
 	defer f.mu.Unlock()
 	list := f.chains[key].preimages
 	return list[min(from, uint64(len(list))):], nil
+}
+
+// fakeOrigin is the event that brought a segment.
+func fakeOrigin(seq uint64) store.Origin {
+	return store.Origin{EventID: fmt.Sprint("e", seq), ProducerSeq: &seq, Epoch: 1, StreamSeq: seq + 1}
+}
+
+func (f *fakeStore) Attempts(key events.Key, from uint64, _ int) ([]store.AttemptRecord, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.chains[key].attempts
+	return list[min(from, uint64(len(list))):], nil
+}
+
+func (f *fakeStore) Rejected(q store.RejectedQuery) (page []events.Rejection, next uint64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.chains[*q.Key].rejected {
+		if r.ID > q.After && r.ID <= q.UpTo {
+			page = append(page, r)
+		}
+	}
+	return page, 0, nil
+}
+
+func (f *fakeStore) Epochs() ([]store.Epoch, error) {
+	return []store.Epoch{
+		{Number: 1, Stream: events.Stream{Name: "EVIDENCE", CreatedNS: 1}},
+		{Number: 2, Stream: events.Stream{Name: "EVIDENCE", CreatedNS: 2}},
+	}, nil
 }
 
 // blobs makes operations of a back end fail or wait, as hook says.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,7 +38,7 @@ func longKind(seq uint64) segments.Kind {
 func (l *longStore) Segments(_ events.Key, from uint64, limit int) (page []store.SegmentRecord, err error) {
 	b := segments.Builder{Next: from, Head: l.heads[from/pageSegments]}
 	for b.Next < l.count && len(page) < limit {
-		page = append(page, store.SegmentRecord{Segment: b.Append(longKind(b.Next), nil)})
+		page = append(page, store.SegmentRecord{Origin: fakeOrigin(b.Next), Segment: b.Append(longKind(b.Next), nil)})
 	}
 	if at := b.Next / pageSegments; at == uint64(len(l.heads)) {
 		l.heads = append(l.heads, b.Head)
@@ -48,7 +50,7 @@ func (l *longStore) Preimages(events.Key, uint64, int) ([]store.PreimageRecord, 
 	return nil, nil
 }
 
-// TestLongChain: memory does not grow with the chain, whose bundle is several
+// TestLongChain: memory for evidence does not grow with the chain, whose bundle is several
 // times as large as what is allowed. (A million segments pass too, in 8 s.)
 func TestLongChain(t *testing.T) {
 	count := uint64(250_000)
@@ -64,7 +66,7 @@ func TestLongChain(t *testing.T) {
 		b.Append(longKind(b.Next), nil)
 	}
 	c := &fakeChain{}
-	key := l.add("long", c, *b.Head)
+	l.add("long", c, *b.Head)
 	c.fixed.State.Segments, c.fixed.State.Order.Misplaced = count, true
 	dir, err := sidecar.OpenDir(t.TempDir())
 	if err != nil {
@@ -73,12 +75,13 @@ func TestLongChain(t *testing.T) {
 	defer dir.Close()
 	runtime.GC()
 	stop, peak := watchHeap()
-	sealed, err := sealOne(t, New(Config{Store: l, Sidecars: openSidecars(t, dir)}), &l.jobs[0])
+	sealed := Sealed{}
+	_, err = New(Config{Store: l, Sidecars: openSidecars(t, dir)}).sealEvidence(t.Context(), &l.jobs[0], &sealed)
 	stop()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sealed.Result.Bytes < count*200 || sealed.Key != key {
+	if sealed.Result.Bytes < count*200 {
 		t.Errorf("%+v", sealed.Result)
 	}
 	if mib := peak.Load() >> 20; mib > 32 {
@@ -92,6 +95,41 @@ func TestLongChain(t *testing.T) {
 	var walk segments.Walk
 	if _, _, err := segments.Read(bufio.NewReader(r), walk.Step); err != nil || walk.Count != count || *walk.Head != *b.Head {
 		t.Errorf("%d segments, %v", walk.Count, err)
+	}
+}
+
+// TestLongBundle: the memory for a trust bundle stays within a multiple of its
+// bytes. CHAIND_LONG_BUNDLE=100000 measures another length.
+func TestLongBundle(t *testing.T) {
+	count := uint64(5_000)
+	if text := os.Getenv("CHAIND_LONG_BUNDLE"); text != "" {
+		var err error
+		if count, err = strconv.ParseUint(text, 10, 32); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := &longStore{fakeStore: newFake(), count: count, heads: []*segments.Digest{nil}}
+	var b segments.Builder
+	for b.Next < count {
+		b.Append(longKind(b.Next), nil)
+	}
+	c := &fakeChain{}
+	key := l.add("long", c, *b.Head)
+	c.fixed.State.Segments, c.fixed.State.Order.Misplaced = count, true
+	record, err := l.Chain(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	stop, peak := watchHeap()
+	text, _, err := Pack(t.Context(), l, record, nil, nil)
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d segments, %d bytes, heap grew by %d MiB", count, len(text), peak.Load()>>20)
+	if limit := uint64(64<<20 + 12*len(text)); peak.Load() > limit {
+		t.Errorf("heap grew by %d bytes for a bundle of %d", peak.Load(), len(text))
 	}
 }
 

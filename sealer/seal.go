@@ -12,40 +12,60 @@ import (
 	"github.com/chaind/chaind/store"
 )
 
-// seal makes and writes the evidence of a finished chain (package comment,
-// steps 1 to 4).
+// seal makes and writes the evidence and the trust bundle of a finished chain
+// (package comment, steps 1 to 5).
 func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 	sealed := Sealed{Key: job.Key, Outcome: job.Fixed.State.Outcome, StreamSeq: job.Fixed.StreamSeq}
-	if job.Fixed.State.Head == nil {
-		return sealed, nil
-	}
-	p, err := s.plan(job.Key, &job.Fixed, s.signer())
+	record, err := s.sealedRecord(job.Key)
 	if err != nil {
 		return Sealed{}, err
+	}
+	var signature *segments.Signature
+	if job.Fixed.State.Head != nil {
+		if signature, err = s.sealEvidence(ctx, job, &sealed); err != nil {
+			return Sealed{}, err
+		}
+	}
+	// A crash here leaves evidence without a trust bundle; the next run of the
+	// job finds the same evidence, and so makes the bundle over its signature.
+	if err := s.writeBundle(ctx, record, signature, &sealed.Result); err != nil {
+		return Sealed{}, err
+	}
+	return sealed, nil
+}
+
+// sealEvidence writes the evidence and returns the signature that the bundle
+// that stands there carries.
+func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *Sealed) (*segments.Signature, error) {
+	p, err := s.plan(job.Key, &job.Fixed, s.signer())
+	if err != nil {
+		return nil, err
 	}
 	d, err := s.draft(ctx, p)
 	if err != nil {
-		return Sealed{}, err
+		return nil, err
 	}
 	// A crash here leaves snapshots, which belong to the run whether or not
 	// there is evidence yet.
 	if err := s.writeSnapshots(ctx, p); err != nil {
-		return Sealed{}, err
+		return nil, err
 	}
 	written, err := s.cfg.Sidecars.Write(ctx, d.evidence(false))
 	if err != nil {
-		return Sealed{}, err
+		return nil, err
 	}
 	if written.Outcome != sidecar.Kept && written.SHA256 != d.sum {
-		return Sealed{}, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
+		return nil, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
 	}
 	// A crash here leaves everything but the end of the job; the next run of it
 	// finds the same bytes.
 	sealed.Standing, sealed.Result = written.Outcome, d.result(written)
+	signature := p.signature
 	if written.Outcome == sidecar.Kept {
+		signature = written.Standing.Signature
 		s.log.Warn("another bundle with this head was first and stands", "path", written.Path, "signed", sealed.Result.Signed)
 	}
-	return sealed, nil
+	return signature, nil
 }
 
 func (s *Sealer) signer() *keys.Signer {
@@ -72,7 +92,7 @@ func (s *Sealer) plan(key events.Key, fixed *store.Fixed, signer *keys.Signer) (
 	conformity, _ := fixed.State.Conformity()
 	p := &plan{
 		key:     key,
-		place:   sidecar.Place{Tenant: key.Tenant, PromptHash: key.PromptHash, Session: key.Session},
+		place:   placeOf(key),
 		class:   classOf(conformity),
 		sealed:  sidecar.Position{Epoch: fixed.Epoch, StreamSeq: fixed.StreamSeq},
 		scope:   fixed.State.BoundScope(),
@@ -89,6 +109,10 @@ func (s *Sealer) plan(key events.Key, fixed *store.Fixed, signer *keys.Signer) (
 	}
 	p.signature = &segments.Signature{PublicKeyHex: signer.Public().String(), SignatureHex: hex.EncodeToString(signature)}
 	return p, nil
+}
+
+func placeOf(key events.Key) sidecar.Place {
+	return sidecar.Place{Tenant: key.Tenant, PromptHash: key.PromptHash, Session: key.Session}
 }
 
 func classOf(c events.Conformity) sidecar.Class {

@@ -31,6 +31,8 @@ func TestOneRun(t *testing.T) {
 	sealAll(t, Config{Store: f, Sidecars: openSidecars(t, b), SkipAudit: true})
 	dir := "execute/" + testPrompt + "/" + testSession
 	head := f.finished[key].Head.String()
+	root := f.finished[key].BundleRoot.String()
+	chain := "bundles/by-chain/_/" + testPrompt + "/" + testSession + "/a"
 	want := map[string]bool{
 		dir + "/evidence/heads/" + head + ".evidence.json":            true,
 		dir + "/evidence/run-heads/" + runID(1) + ".head":             true,
@@ -39,6 +41,9 @@ func TestOneRun(t *testing.T) {
 		dir + "/evidence/run-heads/" + runID(2) + "/" + head:          true,
 		dir + "/" + runID(1)[2:] + ".artifact":                        true,
 		dir + "/" + runID(2)[2:] + ".artifact":                        true,
+		"bundles/" + root + ".tsb":                                    true,
+		chain + ".root":                                               true,
+		chain + "/" + root:                                            true,
 		".chaind/snapshots/" + dir + "/" + runID(1)[2:] + ".artifact": true,
 		".chaind/snapshots/" + dir + "/" + runID(2)[2:] + ".artifact": true,
 	}
@@ -50,7 +55,7 @@ func TestOneRun(t *testing.T) {
 		t.Error(diff)
 	}
 	metadata, body, err := segments.SplitArtifactFrame([]byte(content(t, b, dir+"/"+runID(1)[2:]+".artifact")))
-	if err != nil || string(body) != `{"entry_id":"a"}` || !strings.Contains(string(metadata), `"schema_version":3`) {
+	if err != nil || string(body) != snapshotOf("a") || !strings.Contains(string(metadata), `"schema_version":3`) {
 		t.Errorf("snapshot %q %q %v", metadata, body, err)
 	}
 }

@@ -22,8 +22,7 @@ type Store interface {
 	FailSeal(ctx context.Context, job *store.SealJob, reason string) error
 	Chain(key events.Key) (*store.ChainRecord, error)
 	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
-	Segments(key events.Key, from uint64, limit int) ([]store.SegmentRecord, error)
-	Preimages(key events.Key, from uint64, limit int) ([]store.PreimageRecord, error)
+	Records
 }
 
 var _ Store = (*store.Store)(nil)
@@ -77,6 +76,8 @@ type Sealer struct {
 	broken   error               // last failure to read the list of jobs; nil: none
 	brokenAt time.Time
 	audit    Audit
+
+	long chan struct{} // holds a token while a long chain is packed
 }
 
 // failure is a job that did not succeed yet.
@@ -102,7 +103,7 @@ func New(cfg Config) *Sealer {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Sealer{cfg: cfg, log: log, failing: make(map[uint64]*failure)}
+	return &Sealer{cfg: cfg, log: log, failing: make(map[uint64]*failure), long: make(chan struct{}, 1)}
 }
 
 // ErrContradiction is in the error of a job whose bundle does not pass the

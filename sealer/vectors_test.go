@@ -222,6 +222,7 @@ func TestVectors(t *testing.T) {
 			}
 			checkNothingElse(t, want, got)
 			checkRecorded(t, db, sealed)
+			checkBundles(t, db, sealed, got)
 			checkSnapshots(t, got)
 		})
 	}
@@ -239,7 +240,7 @@ func checkVector(t *testing.T, v *vector, sealed map[events.Key]Sealed, got map[
 		t.Errorf("%s: sealed as %s with head %v", v.Chain, s.Outcome, s.Result.Head)
 	}
 	if v.Sidecar == nil {
-		if s.Result != (store.SealResult{}) || s.Standing != "" {
+		if s.Result.Head != nil || s.Result.Path != "" || s.Standing != "" {
 			t.Errorf("%s has no segments, and the result %+v", v.Chain, s.Result)
 		}
 		return
@@ -252,6 +253,7 @@ func checkVector(t *testing.T, v *vector, sealed map[events.Key]Sealed, got map[
 	head := *s.Result.Head
 	want := store.SealResult{Class: strings.Split(*v.Sidecar, "/evidence/")[1], Head: &head, Path: *v.Sidecar, Bytes: uint64(len(text)), SHA256: sum}
 	want.Class, _, _ = strings.Cut(want.Class, "/")
+	want.BundlePath, want.BundleRoot, want.BundleBytes, want.BundleSHA256 = s.Result.BundlePath, s.Result.BundleRoot, s.Result.BundleBytes, s.Result.BundleSHA256
 	if diff := cmp.Diff(want, s.Result); diff != "" || s.Standing != sidecar.Stored {
 		t.Errorf("%s: %s %s", v.Chain, s.Standing, diff)
 	}
