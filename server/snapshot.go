@@ -33,6 +33,7 @@ const (
 	CauseTrustList      = "trust_list"     // reload failed, the old one is in use
 	CauseDamage         = "damaged"        // a check found damage, or could not be done
 	CauseTokens         = "tokens"         // reload failed, the old ones are in use
+	CauseCertificate    = "certificate"    // reload failed, the old one is in use
 	CauseLogLevel       = "log_level"      // reload failed, the old one is in use
 	CauseReadinessCheck = "check_panicked" // the readiness check itself failed
 )
@@ -41,7 +42,7 @@ const (
 func CauseNames() []string {
 	return []string{
 		CauseStarting, CauseStopping, CauseDisconnected, CauseConsumer, CauseStream, CauseIntakeStopped, CauseStoreFailed,
-		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseTokens, CauseLogLevel,
+		CauseStoreReadOnly, CauseDisk, CauseLag, CauseSeals, CauseOutbox, CauseSigningKey, CauseTrustList, CauseTokens, CauseCertificate, CauseLogLevel,
 		CauseReadinessCheck, CauseDamage,
 	}
 }

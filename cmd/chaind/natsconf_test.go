@@ -32,9 +32,14 @@ const (
 // port and a store of the test's own.
 func natsOptions(t *testing.T, file string) *natsserver.Options {
 	t.Helper()
+	return natsOptionsFile(t, filepath.Join(root, "configs", file))
+}
+
+func natsOptionsFile(t *testing.T, path string) *natsserver.Options {
+	t.Helper()
 	t.Setenv("CHAIND_NATS_PASSWORD", natsDaemonPassword)
 	t.Setenv("ACME_NATS_PASSWORD", natsAcmePassword)
-	options, err := natsserver.ProcessConfigFile(filepath.Join(root, "configs", file))
+	options, err := natsserver.ProcessConfigFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

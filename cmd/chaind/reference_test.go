@@ -135,7 +135,7 @@ before the file (` + "`--config`" + `), the file before the default. Nested keys
 ` + "`nats-url`" + `. What is unknown, has a wrong unit or contradicts another setting is refused with file and line. A commented sample is
 [` + "`configs/chaind.yaml`" + `](../../configs/chaind.yaml). Durations have a unit (` + "`3ms`" + `); lists are YAML lists, or comma-separated.
 
-SIGHUP reads the files of ` + "`signing-key`, `trust-file` and `http-tokens`" + ` again, and ` + "`log-level`" + ` from the configuration file. Everything else needs a restart.
+SIGHUP reads the files of ` + "`signing-key`, `trust-file`, `http-tokens` and `http-cert`" + ` again, and ` + "`log-level`" + ` from the configuration file. Everything else needs a restart.
 
 | key and flag | variable | default | meaning |
 | --- | --- | --- | --- |

@@ -24,8 +24,8 @@ PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS (comma-separated), PLASM_RUN_ARTIFACTS_DIR, P
 PLASM_RUN_ARTIFACTS_GC_INTERVAL_SECS, and PLASM_EVIDENCE_CHAIN=0, which turns the intake off (unlike in Plasm, unset means on).
 
 SIGINT and SIGTERM stop in order: what is in flight is committed first. A second one ends at once. SIGHUP reloads
-the signing key, the trust list, the tokens and, from the configuration file, the log level; what fails to load stays as
-it was, and /readyz says so.
+the signing key, the trust list, the tokens, the certificate of HTTP and, from the configuration file, the log level; what
+fails to load stays as it was, and /readyz says so.
 
 Examples:
   chaind serve

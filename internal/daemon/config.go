@@ -24,7 +24,7 @@ type Config struct {
 	HTTP      HTTPConfig
 	Keys      KeyConfig
 
-	Reload     <-chan struct{}  // a receive reloads signing key, trust list, tokens and log level; nil: never
+	Reload     <-chan struct{}  // a receive reloads signing key, trust list, tokens, certificate and log level; nil: never
 	Relevel    func() error     // takes the log level anew at a reload; nil: it stays
 	CheckEvery time.Duration    // between two checks of everything stored; 0: DefaultCheckEvery
 	Version    string           // of the program, for metrics

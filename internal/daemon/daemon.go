@@ -70,6 +70,7 @@ type Daemon struct {
 	http     *http.Server
 
 	census    census
+	shown     certificate
 	reloading reloading // what a reload takes anew, and what went wrong then
 
 	state   atomic.Pointer[string] // readiness beyond what the parts tell; nil: running
@@ -128,7 +129,8 @@ func (d *Daemon) openKeys(ctx context.Context) error {
 	d.keys = ring
 	d.tokens.path = d.cfg.HTTP.Tokens
 	d.reloading = d.reloadables()
-	return d.tokens.load()
+	d.shown.cert, d.shown.key = d.cfg.HTTP.Cert, d.cfg.HTTP.Key
+	return errors.Join(d.tokens.load(), d.shown.load())
 }
 
 func (d *Daemon) openStore(context.Context) error {
@@ -280,6 +282,7 @@ func (d *Daemon) openHTTP(context.Context) error {
 }
 
 // serveHTTP answers until ctx ends, then gives running answers some time.
+	d.http.TLSConfig = d.shown.config()
 func (d *Daemon) serveHTTP(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {

@@ -30,6 +30,7 @@ func (d *Daemon) reloadables() reloading {
 		{cause: server.CauseTrustList, what: "trust list", load: func(context.Context) error { return d.keys.loadTrust() }},
 		{cause: server.CauseSigningKey, what: "signing key", load: d.keys.loadSigner},
 		{cause: server.CauseTokens, what: "token file", load: func(context.Context) error { return d.tokens.load() }},
+		{cause: server.CauseCertificate, what: "certificate", load: func(context.Context) error { return d.shown.load() }},
 	}
 	if d.cfg.Relevel != nil {
 		parts = append(parts, &reloadable{cause: server.CauseLogLevel, what: "log level", load: func(context.Context) error { return d.cfg.Relevel() }})
