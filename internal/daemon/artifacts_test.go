@@ -74,8 +74,13 @@ func evidenceOf(t *testing.T, base, runID string) (status int, seal, body string
 	return res.StatusCode, res.Header.Get("Chaind-Seal-Check"), string(text)
 }
 
+// served tells whether the run's evidence is served and no job is left, so that
+// everything is written.
 func served(t *testing.T, base, runID string) func() bool {
-	return func() bool { status, _, _ := evidenceOf(t, base, runID); return status == http.StatusOK }
+	return func() bool {
+		status, _, _ := evidenceOf(t, base, runID)
+		return status == http.StatusOK && strings.Contains(metricsPage(base), `chaind_seal_jobs{state="pending"} 0`+"\n")
+	}
 }
 
 // TestArtifactsInBucket: a bucket holds, after a golden stream, what a directory
