@@ -238,8 +238,8 @@ func (c *checking) extras() {
 // list names all files of a folder. Links and other special files count: they
 // belong to no export.
 func list(folder fs.FS) ([]string, error) {
-	if a, ok := folder.(archived); ok {
-		return a.list()
+	if f, ok := folder.(*Folder); ok {
+		return f.names(), nil
 	}
 	var names []string
 	err := fs.WalkDir(folder, ".", func(path string, d fs.DirEntry, err error) error {

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/chaind/chaind/keys"
@@ -46,38 +44,38 @@ const (
 
 // Manifest lists what belongs to an export.
 type Manifest struct {
-	Export    string    `json:"export"`
-	CreatedMS int64     `json:"created_ms"`
-	Selection Selection `json:"selection"`
-	Chains    []Chain   `json:"chains"`
-	Files     []File    `json:"files"`
+	Export    string
+	CreatedMS int64
+	Selection Selection
+	Chains    []Chain
+	Files     []File
 }
 
 // Selection says what was asked for.
 type Selection struct {
-	What string `json:"what"` // one sentence, for people
+	What string // one sentence, for people
 }
 
 // Chain is one exported chain.
 type Chain struct {
-	Tenant     string  `json:"tenant"`
-	PromptHash string  `json:"prompt_hash"`
-	Session    string  `json:"session"`
-	Chain      string  `json:"chain"`
-	Outcome    string  `json:"outcome"`
-	Conformity string  `json:"conformity"`
-	Segments   uint64  `json:"segments"`
-	Head       *string `json:"head"`     // nil: no segment
-	Evidence   *string `json:"evidence"` // path; nil: none was sealed
-	Bundle     *string `json:"bundle"`
+	Tenant     string
+	PromptHash string
+	Session    string
+	Chain      string
+	Outcome    string
+	Conformity string
+	Segments   int64
+	Head       *string // nil: no segment
+	Evidence   *string // path; nil: none was sealed
+	Bundle     *string
 }
 
 // File is one listed file.
 type File struct {
-	Path   string `json:"path"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"` // 64 lower-case hex digits
-	Role   string `json:"role"`
+	Path   string
+	Bytes  int64
+	SHA256 string // 64 lower-case hex digits
+	Role   string
 }
 
 // Describe lists a file by its content.
@@ -89,20 +87,51 @@ func Describe(path, role string, content []byte) File {
 // Append writes the manifest, files sorted by path. It fails when the manifest
 // would not be read again.
 func (m *Manifest) Append(dst []byte) ([]byte, error) {
-	sorted := *m
-	sorted.Files = slices.Clone(m.Files)
-	slices.SortFunc(sorted.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	text, err := json.Marshal(&sorted)
-	if err != nil {
-		return nil, fmt.Errorf("write manifest: %w", err)
+	files := slices.Clone(m.Files)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	text := append([]byte(`{"export":`), quote(m.Export)...)
+	text = fmt.Appendf(text, `,"created_ms":%d,"selection":{"what":%s},"chains":[`, m.CreatedMS, quote(m.Selection.What))
+	for i := range m.Chains {
+		c := &m.Chains[i]
+		text = fmt.Appendf(comma(text, i), `{"tenant":%s,"prompt_hash":%s,"session":%s,"chain":%s,"outcome":%s,"conformity":%s,"segments":%d,"head":%s,"evidence":%s,"bundle":%s}`,
+			quote(c.Tenant), quote(c.PromptHash), quote(c.Session), quote(c.Chain), quote(c.Outcome), quote(c.Conformity), c.Segments,
+			quoteOptional(c.Head), quoteOptional(c.Evidence), quoteOptional(c.Bundle))
 	}
+	text = append(text, `],"files":[`...)
+	for i, f := range files {
+		text = fmt.Appendf(comma(text, i), `{"path":%s,"bytes":%d,"sha256":%s,"role":%s}`, quote(f.Path), f.Bytes, quote(f.SHA256), quote(f.Role))
+	}
+	text = append(text, `]}`...)
 	if _, err := ParseManifest(text); err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
 	return append(dst, text...), nil
 }
 
-var errManifest = errors.New("malformed manifest")
+func comma(text []byte, i int) []byte {
+	if i > 0 {
+		return append(text, ',')
+	}
+	return text
+}
+
+// quote writes a JSON string; text that is no UTF-8 becomes one that is.
+func quote(text string) []byte {
+	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\uFFFD"))
+	if err != nil {
+		panic("export: quote valid text: " + err.Error())
+	}
+	return quoted
+}
+
+func quoteOptional(text *string) []byte {
+	if text == nil {
+		return []byte("null")
+	}
+	return quote(*text)
+}
+
+var errManifest = errors.New("the manifest is malformed")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errManifest, fmt.Sprintf(format, args...))
@@ -111,14 +140,11 @@ func malformed(format string, args ...any) error {
 // ParseManifest reads a manifest strictly.
 func ParseManifest(text []byte) (*Manifest, error) {
 	var m Manifest
-	if err := strictly(text, &m); err != nil {
+	if err := m.decode(newReader(text)); err != nil {
 		return nil, err
 	}
 	if m.Export != FormatName {
 		return nil, malformed("not of the format %s", FormatName)
-	}
-	if len(m.Files) > MaxFiles {
-		return nil, malformed("more than %d files", MaxFiles)
 	}
 	roles, err := m.roles()
 	if err != nil {
@@ -132,11 +158,35 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	return &m, nil
 }
 
-func strictly(text []byte, v any) error {
-	if err := json.Unmarshal(text, v, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(false)); err != nil {
-		return malformed("not strict JSON of the expected shape")
+func (m *Manifest) decode(r *reader) error {
+	err := r.object(
+		member{"export", r.text(&m.Export)},
+		member{"created_ms", r.number(&m.CreatedMS)},
+		member{"selection", func() error { return r.object(member{"what", r.text(&m.Selection.What)}) }},
+		member{"chains", func() error { return r.array(MaxFiles, func() error { return m.decodeChain(r) }) }},
+		member{"files", func() error { return r.array(MaxFiles, func() error { return m.decodeFile(r) }) }})
+	if err != nil {
+		return err
 	}
-	return nil
+	return r.end()
+}
+
+func (m *Manifest) decodeChain(r *reader) error {
+	var c Chain
+	err := r.object(
+		member{"tenant", r.text(&c.Tenant)}, member{"prompt_hash", r.text(&c.PromptHash)}, member{"session", r.text(&c.Session)},
+		member{"chain", r.text(&c.Chain)}, member{"outcome", r.text(&c.Outcome)}, member{"conformity", r.text(&c.Conformity)},
+		member{"segments", r.number(&c.Segments)}, member{"head", r.optional(&c.Head)},
+		member{"evidence", r.optional(&c.Evidence)}, member{"bundle", r.optional(&c.Bundle)})
+	m.Chains = append(m.Chains, c)
+	return err
+}
+
+func (m *Manifest) decodeFile(r *reader) error {
+	var f File
+	err := r.object(member{"path", r.text(&f.Path)}, member{"bytes", r.number(&f.Bytes)}, member{"sha256", r.text(&f.SHA256)}, member{"role", r.text(&f.Role)})
+	m.Files = append(m.Files, f)
+	return err
 }
 
 // roles checks the list of files and gives the role of each path.
@@ -202,19 +252,13 @@ func message(manifest []byte) []byte {
 	return fmt.Appendf(nil, "%s manifest sha256:%x\n", FormatName, sum)
 }
 
-// signature is the content of manifest.sig.
-type signature struct {
-	PublicKeyHex string `json:"public_key_hex"`
-	SignatureHex string `json:"signature_hex"`
-}
-
 // Sign gives the content of manifest.sig for a written manifest.
 func Sign(signer *keys.Signer, manifest []byte) ([]byte, error) {
 	sig, err := signer.Sign(message(manifest))
 	if err != nil {
 		return nil, fmt.Errorf("sign manifest: %w", err)
 	}
-	return json.Marshal(&signature{signer.Public().String(), hex.EncodeToString(sig)})
+	return fmt.Appendf(nil, `{"public_key_hex":"%s","signature_hex":"%x"}`, signer.Public(), sig), nil
 }
 
 // examine checks a signature; nil text is none.
@@ -222,15 +266,16 @@ func examine(manifest, text []byte) (*keys.Checked, error) {
 	if text == nil {
 		return nil, nil
 	}
-	var s signature
-	if err := strictly(bytes.TrimSpace(text), &s); err != nil {
+	var public, hexed string
+	r := newReader(text)
+	if err := r.object(member{"public_key_hex", r.text(&public)}, member{"signature_hex", r.text(&hexed)}); err != nil || r.end() != nil {
 		return &keys.Checked{}, errors.New("the signature cannot be read")
 	}
-	key, err := keys.ParsePublicKey(s.PublicKeyHex)
+	key, err := keys.ParsePublicKey(public)
 	if err != nil {
 		return &keys.Checked{}, errors.New("the signature names no usable public key")
 	}
-	raw, err := hex.DecodeString(s.SignatureHex)
+	raw, err := hex.DecodeString(hexed)
 	if err != nil || !key.Verify(message(manifest), raw) {
 		return &keys.Checked{Key: key}, errors.New("the signature does not fit the manifest")
 	}

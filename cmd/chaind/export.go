@@ -144,7 +144,7 @@ type exportedChain struct {
 	Conformity  string   `json:"conformity"`
 	Coverage    string   `json:"coverage"`
 	CoverageWhy []string `json:"coverage_why"`
-	Segments    uint64   `json:"segments"`
+	Segments    int64    `json:"segments"`
 	Head        *string  `json:"head"`
 	RunIDs      []string `json:"run_ids"`
 	Late        uint64   `json:"late"`

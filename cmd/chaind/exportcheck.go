@@ -33,11 +33,11 @@ func openExport(name string) (folder fs.FS, closeIt func() error, err error) {
 	if _, err := io.ReadFull(f, start); err != nil || !export.IsZip(start) {
 		return nil, nothing, f.Close()
 	}
-	folder, err = export.OpenZip(f, info.Size())
+	archive, err := export.OpenZip(f, info.Size())
 	if err != nil {
 		return nil, nothing, errors.Join(err, f.Close())
 	}
-	return folder, f.Close, nil
+	return archive, f.Close, nil
 }
 
 // verifyExport judges a whole export: a report on each bundle in it, then the

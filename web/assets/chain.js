@@ -78,9 +78,15 @@ class ChainView {
 		const [late, rejected] = await Promise.all([c.late ? askJSON(this.url + "/addenda?limit=200") : { addenda: [] },
 			c.rejected ? askJSON(withQuery("/v1/rejected", { tenant: c.tenant || "_", prompt_hash: c.prompt_hash, session: c.session, chain: c.chain, limit: 200 })) : { rejected: [] }]);
 		show(this.beside, stepsCard(c), el("section", { class: "card" }, el("h2", null, "Gaps"), c.lost.length ? lostTable(c.lost) : el("p", { class: "quiet" }, "No range of the stream was lost while this chain was open.")),
-			rejected.rejected.length ? el("section", { class: "card" }, el("h2", null, "Rejected events of this chain"), rejectedTable(rejected.rejected, false)) : null,
+			rejected.rejected.length ? el("section", { class: "card" }, el("h2", null, "Rejected events of this chain"), long(rejected.rejected, (some) => rejectedTable(some, false))) : null,
 			late.addenda.length ? el("section", { class: "card" }, el("h2", null, "Addenda: events that came after the end"), el("p", { class: "quiet" }, "They changed nothing that was sealed."), addendaTable(late.addenda)) : null);
 	}
+}
+
+// long shows the first entries of a list and keeps the others folded.
+function long(list, show) {
+	const first = 5;
+	return [show(list.slice(0, first)), list.length > first && details(count(list.length - first) + " more", false, show(list.slice(first)))];
 }
 
 function stepsCard(c) {

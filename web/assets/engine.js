@@ -63,12 +63,18 @@ class Engine {
 
 	// verify answers {report, took}: the report's JSON text and milliseconds.
 	// It fails when there is no verdict; that is neither valid nor invalid.
-	async verify(bytes, settings, progress) {
+	verify(bytes, settings, progress) { return this.call({ bytes, settings }, progress); }
+
+	// verifyExport answers {report, parts, took}. files are {path, bytes}, or one
+	// with an empty path, a ZIP file.
+	verifyExport(files, settings) { return this.call({ files, settings }); }
+
+	async call(question, progress) {
 		const worker = await this.start();
 		const id = this.next++;
 		return new Promise((resolve, reject) => {
 			this.waiting.set(id, { resolve, reject, progress });
-			worker.postMessage({ id, bytes, settings });
+			worker.postMessage({ id, ...question });
 		});
 	}
 }

@@ -23,15 +23,32 @@ function tell(kind, text) {
 	show(at("state"), text && el("p", { class: kind }, text));
 }
 
+// take begins anew with files. Those that come with a path, as a folder's do,
+// are one export when there is a manifest among them.
 async function take(list) {
 	held.length = 0;
 	current = 0;
-	for (const file of list) held.push({ name: file.name, file });
-	at("file").value = "";
+	const manifest = list.find((file) => /^[^/]+\/manifest\.json$/.test(pathOf(file)));
+	if (manifest) held.push({ name: pathOf(manifest).split("/")[0], folder: list });
+	else for (const file of list) held.push({ name: file.name, file });
+	at("file").value = at("folder").value = "";
 	await verifyAll();
 }
 
+const pathOf = (file) => file.chaindPath || file.webkitRelativePath || file.name;
+
+const isZip = (bytes) => bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
+
 async function load(item) {
+	if (item.folder) {
+		let sum = 0;
+		for (const file of item.folder) sum += file.size;
+		if (sum > maxFile) throw new Error(`the folder has ${size(sum)}; this page takes ${size(maxFile)} at most, the command line more`);
+		item.files = await Promise.all(item.folder.map(async (file) => ({ path: pathOf(file).split("/").slice(1).join("/"), bytes: await file.arrayBuffer() })));
+		item.bytes = item.original = new Uint8Array(0);
+		item.total = sum;
+		return;
+	}
 	if (item.file.size > maxFile) throw new Error(`the file has ${size(item.file.size)}; this page takes ${size(maxFile)} at most, the command line more`);
 	item.bytes = new Uint8Array(await item.file.arrayBuffer());
 	item.original = item.bytes;
@@ -45,9 +62,9 @@ async function verifyAll() {
 		item.answer = item.error = null;
 		try {
 			if (!item.bytes) await load(item);
-			const answer = await engine.verify(item.bytes.slice().buffer, settings(), (p) => mine === round && tell("note", `${plain(item.name)}: ${count(p.segments)} segments, ${size(p.bytes)}`));
+			const answer = await judge(item, (p) => mine === round && tell("note", `${plain(item.name)}: ${count(p.segments)} segments, ${size(p.bytes)}`));
 			if (mine !== round) return;
-			item.answer = { text: answer.report, report: JSON.parse(answer.report), took: answer.took };
+			item.answer = { text: answer.report, report: JSON.parse(answer.report), took: answer.took, parts: (answer.parts || []).map((p) => ({ path: p.path, text: p.report, report: JSON.parse(p.report) })) };
 		} catch (error) {
 			if (mine !== round) return;
 			item.error = error.message;
@@ -59,6 +76,12 @@ async function verifyAll() {
 	document.body.dataset.settled = String(mine);
 }
 
+function judge(item, progress) {
+	if (item.files) return engine.verifyExport(item.files, settings());
+	if (isZip(item.bytes)) return engine.verifyExport([{ path: "", bytes: item.bytes.slice().buffer }], settings());
+	return engine.verify(item.bytes.slice().buffer, settings(), progress);
+}
+
 function draw() {
 	show(at("tabs"), held.length > 1 && el("div", { class: "tabs", role: "group", "aria-label": "Verified files" }, held.map((item, i) =>
 		el("button", { type: "button", "aria-pressed": String(i === current), "data-tab": i }, plain(item.name, 60), " ",
@@ -68,14 +91,22 @@ function draw() {
 	if (!item) return show(at("result"));
 	at("result").replaceChildren(...(item.error ? [notVerified(item)] : item.answer ? [
 		reportOf(item),
-		flipCard(item),
-	] : [el("p", { class: "quiet", role: "status" }, "Verifying " + plain(item.name) + " …")]));
+		item.answer.parts.length ? partsOf(item) : null,
+		item.files ? null : flipCard(item),
+	].filter(Boolean) : [el("p", { class: "quiet", role: "status" }, "Verifying " + plain(item.name) + " …")]));
 }
 
 function reportOf(item) {
 	const view = reportView(item.answer.report, item.answer.text, item.name);
-	view.append(el("p", { class: "quiet small" }, `${size(item.bytes.length)} verified in ${item.answer.took < 10 ? item.answer.took.toFixed(1) : count(Math.round(item.answer.took))} ms, here in the browser.`));
+	view.append(el("p", { class: "quiet small" }, `${size(item.total ?? item.bytes.length)} verified in ${item.answer.took < 10 ? item.answer.took.toFixed(1) : count(Math.round(item.answer.took))} ms, here in the browser.`));
 	return view;
+}
+
+// partsOf shows the reports on the bundles of an export.
+function partsOf(item) {
+	return el("section", { class: "card" }, el("h2", null, "Bundles in it"), item.answer.parts.map((part) => details(
+		[badge(part.report.verdict, tone(part.report.exit_code)), " ", el("span", { class: "mono" }, plain(part.path))], item.answer.parts.length === 1,
+		reportView(part.report, part.text, part.path.split("/").pop()))));
 }
 
 function notVerified(item) {
@@ -157,9 +188,33 @@ function watchDrop() {
 	for (const name of ["dragleave", "drop"]) window.addEventListener(name, () => zone.classList.remove("over"));
 	window.addEventListener("drop", (event) => {
 		event.preventDefault();
-		if (event.dataTransfer.files.length) take([...event.dataTransfer.files]);
+		dropped(event.dataTransfer).then((files) => files.length && take(files), (error) => tell("problem", plain(error.message)));
 	});
-	at("file").addEventListener("change", () => { if (at("file").files.length) take([...at("file").files]); });
+	for (const id of ["file", "folder"]) at(id).addEventListener("change", () => { if (at(id).files.length) take([...at(id).files]); });
+}
+
+// dropped lists what was dropped, folders with all that is in them.
+async function dropped(transfer) {
+	const entries = [...transfer.items].map((i) => i.webkitGetAsEntry && i.webkitGetAsEntry()).filter(Boolean);
+	if (!entries.some((e) => e.isDirectory)) return [...transfer.files];
+	const files = [];
+	const walk = async (entry) => {
+		if (files.length > 100000) throw new Error("more than 100,000 files were dropped");
+		if (entry.isFile) {
+			const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+			file.chaindPath = entry.fullPath.replace(/^\//, "");
+			files.push(file);
+			return;
+		}
+		const reader = entry.createReader();
+		for (;;) {
+			const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+			if (!some.length) return;
+			for (const inner of some) await walk(inner);
+		}
+	};
+	for (const entry of entries) await walk(entry);
+	return files;
 }
 
 watchDrop();

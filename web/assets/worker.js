@@ -24,7 +24,8 @@ onmessage = async ({ data }) => {
 		await ready;
 		const began = performance.now();
 		const progress = (segments, bytes) => postMessage({ id: data.id, progress: { segments, bytes } });
-		const answer = chaindVerify(new Uint8Array(data.bytes), data.settings, progress);
+		const answer = data.files ? chaindVerifyExport(data.files.map((f) => ({ path: f.path, bytes: new Uint8Array(f.bytes) })), data.settings) :
+			chaindVerify(new Uint8Array(data.bytes), data.settings, progress);
 		postMessage({ id: data.id, took: performance.now() - began, ...answer });
 	} catch (error) {
 		postMessage({ id: data.id, failed: String(error && error.message || error) });

@@ -4,8 +4,11 @@
 // browser. It defines chaindVerify in the global scope and then waits for calls.
 //
 //	chaindVerify(bytes, {keys, entries, allowUnsigned, requireSigned}, progress) → {report} or {error}
+//	chaindVerifyExport(files, settings) → {report, parts} or {error}
 //
-// bytes is a Uint8Array, read piece by piece and never changed. keys is the
+// bytes is a Uint8Array, read piece by piece and never changed. files is an array
+// of {path, bytes}, an exported folder, or with a single one whose path is "" a
+// ZIP file; parts are {path, report}, the reports on the bundles in it. keys is the
 // text of trusted public keys, parted by white space or commas; "" is nobody.
 // entries, if it is there, is an array of {public_key, status, comment}, as in a
 // trust file; both lists together are trusted.
@@ -22,35 +25,81 @@ import (
 	"strings"
 	"syscall/js"
 
+	"github.com/chaind/chaind/export"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/verifier"
 )
 
 func main() {
-	js.Global().Set("chaindVerify", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		report, err := verify(args[0], args[1], args[2])
-		if err != nil {
-			return map[string]any{"error": err.Error()}
-		}
-		return map[string]any{"report": report}
-	}))
+	define("chaindVerify", func(args []js.Value) (map[string]any, error) { return verify(args[0], args[1], args[2]) })
+	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return verifyExport(args[0], args[1]) })
 	select {}
 }
 
-func verify(file, settings, progress js.Value) (string, error) {
+// define makes a function of the global scope.
+func define(name string, f func(args []js.Value) (map[string]any, error)) {
+	js.Global().Set(name, js.FuncOf(func(_ js.Value, args []js.Value) any {
+		answer, err := f(args)
+		if err != nil {
+			return map[string]any{"error": err.Error()}
+		}
+		return answer
+	}))
+}
+
+func verify(file, settings, progress js.Value) (map[string]any, error) {
+	o, err := options(settings)
+	if err != nil {
+		return nil, err
+	}
+	if progress.Type() == js.TypeFunction {
+		o.Progress = func(p verifier.Progress) { progress.Invoke(float64(p.Segments), float64(p.Bytes)) }
+	}
+	r := verifier.File(context.Background(), newArray(file), o)
+	return map[string]any{"report": string(r.AppendJSON(nil))}, nil
+}
+
+func options(settings js.Value) (verifier.Options, error) {
 	o := verifier.Options{
 		AllowUnsigned: settings.Get("allowUnsigned").Truthy(),
 		RequireSigned: settings.Get("requireSigned").Truthy(),
 	}
 	var err error
-	if o.Trust, err = trust(settings.Get("keys").String(), settings.Get("entries")); err != nil {
-		return "", err
+	o.Trust, err = trust(settings.Get("keys").String(), settings.Get("entries"))
+	return o, err
+}
+
+func verifyExport(files, settings js.Value) (map[string]any, error) {
+	o, err := options(settings)
+	if err != nil {
+		return nil, err
 	}
-	if progress.Type() == js.TypeFunction {
-		o.Progress = func(p verifier.Progress) { progress.Invoke(float64(p.Segments), float64(p.Bytes)) }
+	var parts []any
+	folder, err := open(files)
+	if err != nil {
+		return map[string]any{"report": string(export.Refused(err).AppendJSON(nil)), "parts": parts}, nil
 	}
-	r := verifier.File(context.Background(), &array{value: file, length: file.Length()}, o)
-	return string(r.AppendJSON(nil)), nil
+	r := export.Check(context.Background(), folder, o, func(path string, r *verifier.Report) {
+		parts = append(parts, map[string]any{"path": path, "report": string(r.AppendJSON(nil))})
+	})
+	return map[string]any{"report": string(r.AppendJSON(nil)), "parts": parts}, nil
+}
+
+// open makes a folder of the page's files.
+func open(files js.Value) (*export.Folder, error) {
+	if files.Length() == 1 && files.Index(0).Get("path").String() == "" {
+		archive := newArray(files.Index(0).Get("bytes"))
+		return export.OpenZip(archive, int64(archive.length))
+	}
+	var folder export.Folder
+	for i := range files.Length() {
+		path, content := files.Index(i).Get("path").String(), files.Index(i).Get("bytes")
+		err := folder.Add(path, int64(content.Length()), func() (io.ReadCloser, error) { return io.NopCloser(newArray(content)), nil })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &folder, nil
 }
 
 // trust reads the keys that somebody pasted and those of a list; nil: none.
@@ -93,12 +142,26 @@ type array struct {
 	next, length int
 }
 
+func newArray(value js.Value) *array { return &array{value: value, length: value.Length()} }
+
 func (a *array) Read(p []byte) (int, error) {
-	if a.next >= a.length {
+	n, err := a.ReadAt(p, int64(a.next))
+	a.next += n
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (a *array) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 || offset >= int64(a.length) {
 		return 0, io.EOF
 	}
-	end := min(a.length, a.next+len(p))
-	n := js.CopyBytesToGo(p, a.value.Call("subarray", a.next, end))
-	a.next += n
+	end := min(a.length, int(offset)+len(p))
+	n := js.CopyBytesToGo(p, a.value.Call("subarray", int(offset), end))
+	if n < len(p) {
+		return n, io.EOF
+	}
 	return n, nil
 }
