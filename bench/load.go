@@ -30,16 +30,18 @@ func benchScope() *segments.Scope {
 		ExecuteSessionID: benchSession, CatalogCGSHash: benchCatalog, DomainRevision: 1, EntryID: "bench"}
 }
 
+func eventID(n int) string { return "01JZ-bench-" + strconv.Itoa(n) }
+
 // stepPayload is step number n of a chain; the first one of a chain carries
 // the scope, as an emitter's first event does. size pads the source line.
 func stepPayload(n int, first bool, size int) []byte {
-	b := fmt.Appendf(nil, `{"v":1,"event_id":"01JZ-bench-%d"`, n)
+	b := fmt.Appendf(nil, `{"v":1,"event_id":"%s"`, eventID(n))
 	if first {
 		b = segments.AppendScope(append(b, `,"scope":`...), benchScope())
 	}
 	b = fmt.Appendf(b, `,"at_ms":%d,"producer_seq":%d,"kind":`, firstMS+n, n)
 	kind := segments.StepExecuted{StepID: "list_open_issues", StepIndex: uint32(n % 16), RequestFingerprints: []string{"GET /repos/o/r/issues"},
-		SourceLine: `issues = repo.list_issues(state="open", sort="updated", page=` + strconv.Itoa(n) + ")",
+		SourceLine:       `issues = repo.list_issues(state="open", sort="updated", page=` + strconv.Itoa(n) + ")",
 		ParsedExprDigest: segments.Sum(strconv.AppendInt(nil, int64(n), 10))}
 	if short := size - len(b) - 300; short > 0 {
 		kind.SourceLine += strings.Repeat(" # padding", short/10)

@@ -36,7 +36,7 @@ type options struct {
 	all, list, compare bool
 	rounds             int
 	json, cpuprofile   string
-	dir                string
+	dir, open          string
 	lab                lab
 }
 
@@ -51,7 +51,9 @@ func parse(args []string, stderr io.Writer) (*options, []string, error) {
 	f.StringVar(&o.json, "json", "", "write all rounds to this file")
 	f.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of the whole run to this file")
 	f.StringVar(&o.dir, "dir", "", "work below this directory, on the disk to be measured; default: the one for temporary files")
+	f.StringVar(&o.open, "open", "", "open the store in this directory, say how long it took, and end (the row start)")
 	f.IntVar(&o.lab.events, "events", 20_000, "events of one round of ingest and drain")
+	f.IntVar(&o.lab.batch, "batch", 0, "most events of one durable transaction; 0: the daemon's choice")
 	f.IntVar(&o.lab.size, "size", 0, "least bytes of an event; 0: a small step, about 460")
 	f.IntVar(&o.lab.segments, "segments", 1_000_000, "segments in the store of the row start")
 	f.IntVar(&o.lab.walk, "walk", 200_000, "segments of the chain of the walk rows")
@@ -95,6 +97,8 @@ func (o *options) do(names []string, stdout, stderr io.Writer) error {
 			fmt.Fprintf(stdout, "%-14s %s\n", r.name, r.what)
 		}
 		return nil
+	case o.open != "":
+		return openHere(o.open)
 	case o.compare:
 		if len(names) != 2 {
 			return &usageError{errors.New("-compare takes two files")}

@@ -42,8 +42,8 @@ type sample struct {
 
 // lab is what the rows share.
 type lab struct {
-	events, size, segments, walk int
-	dir                          string // empty, removed after the row
+	events, size, batch, segments, walk int
+	dir                                 string // empty, removed after the row
 }
 
 const rowTimeout = 30 * time.Minute

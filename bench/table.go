@@ -10,5 +10,17 @@ func rows() []row {
 		{"ingest-1024", ingest + "1,024 chains", transport, []goal{{bound: 0.85, unit: rate}}, openIngest(1024)},
 		{"ingest-100k", ingest + "100,000 open chains", transport, []goal{{bound: 0.85, unit: rate}}, openIngest(100_000)},
 		{"drain", "drain of a stored backlog", "bare consume of the same stream", []goal{{bound: 0.80, unit: rate}}, openDrain},
+		latencyRow(100), latencyRow(1000),
+		appendRow(1, 0.45), appendRow(64, 0.65), appendRow(1024, 0.60),
+		{"append-sqlite", "durable append, 1,024 appenders", "SQLite, WAL, full sync, group commit", []goal{{bound: 2.5, unit: rate}}, openPeer("sqlite", 1024)},
+		{"append-tessera", "durable append, 1,024 appenders", "Tessera on POSIX, batches of 1,024 or 5 ms", []goal{{bound: 5, unit: rate}}, openPeer("tessera", 1024)},
+		{"walk", "full chain walk of decoded segments, one core", "SHA-256 of the same preimages", []goal{{bound: 0.45, unit: "segments/s"}}, openWalk},
+		{"walk-two", "the same walk in two pieces on two cores", "on one core", []goal{{bound: 1.8, unit: "segments/s"}}, openWalkTwo},
+		{"walk-memory", "chaind verify of a long evidence file, peak of its memory", "32 MiB", []goal{{bound: 1, most: true, unit: "MiB"}}, openVerifyMemory},
+		{"seal", "seal of a run: bundle, pointer, history, and its record in the store", "create + fsync + rename + directory fsync of the same bytes", []goal{{bound: 2.5, most: true, unit: "s"}}, openSeal},
+		{"seal-rate", "seals of runs, many at once", "1,000 a second", []goal{{bound: 1, unit: "seals/s"}}, openSealRate},
+		{"verify", "verify a run bundle of 20,000 segments", "SHA-256 of its bytes", []goal{{bound: 0.05, unit: "B/s"}}, openVerify},
+		{"verify-linear", "verify a run bundle of 20,000 segments, by the byte", "the same of 2,000 segments", []goal{{bound: 0.8, unit: "B/s"}}, openVerifyLinear},
+		{"start", "open a store with many segments", "2 s, 200 MiB", []goal{{label: "time", bound: 1, most: true, unit: "s"}, {label: "memory", bound: 1, most: true, unit: "MiB"}}, openStart},
 	}
 }

@@ -98,6 +98,17 @@ func bareConsumer(ctx context.Context, stream jetstream.Stream, name string) (je
 	return consumer, reading, err
 }
 
+// intake is the consumer of a daemon, which it makes soon after its start.
+func (p *plant) intake(ctx context.Context, storeID string) (jetstream.Consumer, error) {
+	for {
+		consumer, err := p.js.Consumer(ctx, emitter.DefaultStream, emitter.DefaultDurable+"-"+storeID)
+		if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return consumer, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // publish sends all and waits for the broker's acknowledgements.
 func publish(js jetstream.JetStream, msgs []*nats.Msg) error {
 	for _, m := range msgs {
@@ -154,7 +165,7 @@ func (c *course) round(ctx context.Context, p *plant, l *lab, n, chains int) (sa
 // library another one of the same broker.
 func openIngest(chains int) func(context.Context, *lab) (*contest, error) {
 	return func(ctx context.Context, l *lab) (*contest, error) {
-		p, err := startPlant(ctx, l.dir, nil)
+		p, err := startPlant(ctx, l.dir, func(c *daemon.Config) { c.Intake.BatchEvents = l.batch })
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +188,7 @@ func (p *plant) ingest(ctx context.Context, l *lab, chains int) (*contest, error
 	}
 	bare := &course{root: "bare", consumer: consumer}
 	ours := &course{root: events.SubjectRoot}
-	if ours.consumer, err = p.js.Consumer(ctx, emitter.DefaultStream, emitter.DefaultDurable+"-"+p.info.StoreID); err != nil {
+	if ours.consumer, err = p.intake(ctx, p.info.StoreID); err != nil {
 		return nil, err
 	}
 	if chains > l.events { // all chains are open before the first round
@@ -237,17 +248,13 @@ func (p *plant) drain(ctx context.Context, l *lab) (*contest, error) {
 // uses the first one's broker; its start counts only from the intake on.
 func (p *plant) drainOnce(ctx context.Context, l *lab, i int) (sample, error) {
 	d, err := startPlant(ctx, filepath.Join(l.dir, fmt.Sprint("drain", i)), func(c *daemon.Config) {
-		c.NATS = daemon.NATSConfig{URL: p.info.NATSURL}
+		c.NATS, c.Intake.BatchEvents = daemon.NATSConfig{URL: p.info.NATSURL}, l.batch
 	})
 	if err != nil {
 		return sample{}, err
 	}
 	s, err := timed(l.events, func() error {
-		name := emitter.DefaultDurable + "-" + d.info.StoreID
-		consumer, err := p.js.Consumer(ctx, emitter.DefaultStream, name)
-		for errors.Is(err, jetstream.ErrConsumerNotFound) && ctx.Err() == nil {
-			consumer, err = p.js.Consumer(ctx, emitter.DefaultStream, name)
-		}
+		consumer, err := p.intake(ctx, d.info.StoreID)
 		if err != nil {
 			return err
 		}
