@@ -264,10 +264,10 @@ type origin struct{ tenant, promptHash, session, head string }
 // that does not say where it comes from has failed already.
 func (c *checking) chains() {
 	for _, chain := range c.manifest.Chains {
-		if chain.Head == nil {
-			continue
+		want := origin{chain.Tenant, chain.PromptHash, chain.Session, ""}
+		if chain.Head != nil {
+			want.head = *chain.Head
 		}
-		want := origin{chain.Tenant, chain.PromptHash, chain.Session, *chain.Head}
 		for _, path := range []*string{chain.Evidence, chain.Bundle} {
 			if path == nil {
 				continue

@@ -13,7 +13,7 @@
 //	chains/{n}-{chain}/        one directory for each chain, n counts from 0001
 //	  chain.json               what the daemon knew about it
 //	  {head}.evidence.json     its evidence bundle; absent while it is open or empty
-//	  {head}.tsb               its trust bundle, when there is one
+//	  bundle.tsb               its trust bundle, when there is one
 //	  addenda.json             events that came after its end, when there are any
 //	  rejected.json            rejected events, when there are any
 //

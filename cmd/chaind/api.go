@@ -42,7 +42,9 @@ type source struct {
 func (f *apiFlags) source(a *app) (*source, error) {
 	if f.DataDir == "" {
 		return &source{
-			fetch: func(path string, limit int64) (int, []byte, error) { return f.getUpTo(a, f.URL+path, apiTimeout, limit) },
+			fetch: func(path string, limit int64) (int, []byte, error) {
+				return f.getUpTo(a, f.URL+path, apiTimeout, limit)
+			},
 			hint:  "is the daemon running, and is --url its HTTP address? --data-dir reads the files of a stopped one",
 			close: func() error { return nil },
 		}, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/export"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/sidecar"
@@ -150,7 +151,10 @@ type exportedChain struct {
 	Late        uint64   `json:"late"`
 	Rejected    uint64   `json:"rejected"`
 	EvidenceURL *string  `json:"evidence_url"`
-	BundleURL   *string  `json:"bundle_url"`
+	BundleURL   string   `json:"bundle_url"`
+	Sealed      *struct {
+		BundlePath string `json:"bundle_path"`
+	} `json:"sealed"`
 }
 
 // chain writes the directory of one chain.
@@ -170,11 +174,13 @@ func (e *exporting) chain(a *app, n int, path string) error {
 	listed := export.Chain{Tenant: c.Tenant, PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain, Outcome: c.Outcome,
 		Conformity: c.Conformity, Segments: c.Segments, Head: c.Head}
 	shown := reportedChain{exportedChain: c}
-	if c.Head != nil {
-		if listed.Evidence, err = e.evidence(a, c.EvidenceURL, dir+*c.Head+".evidence.json", export.RoleEvidence, &shown); err != nil {
+	if c.EvidenceURL != nil && c.Head != nil {
+		if listed.Evidence, err = e.evidence(a, *c.EvidenceURL, dir+*c.Head+".evidence.json", export.RoleEvidence, &shown); err != nil {
 			return err
 		}
-		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+*c.Head+".tsb", export.RoleBundle, &shown); err != nil {
+	}
+	if c.hasBundle() {
+		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+"bundle.tsb", export.RoleBundle, &shown); err != nil {
 			return err
 		}
 	}
@@ -186,13 +192,16 @@ func (e *exporting) chain(a *app, n int, path string) error {
 	return nil
 }
 
-// evidence writes one bundle and verifies it for the report; nil: there is
-// none.
-func (e *exporting) evidence(a *app, from *string, path, role string, shown *reportedChain) (*string, error) {
-	if from == nil {
-		return nil, nil
-	}
-	body, err := e.source.get(*from, sidecar.MaxEvidence)
+// hasBundle tells whether there is a trust bundle: one that was sealed, or, of
+// a chain that is open, one as of now.
+func (c *exportedChain) hasBundle() bool {
+	open := c.Outcome == string(events.Open)
+	return c.BundleURL != "" && (open && c.Segments > 0 || c.Sealed != nil && c.Sealed.BundlePath != "")
+}
+
+// evidence writes one bundle and verifies it for the report.
+func (e *exporting) evidence(a *app, from, path, role string, shown *reportedChain) (*string, error) {
+	body, err := e.source.get(from, sidecar.MaxEvidence)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ class ChainView {
 			["Late", count(c.late)], ["Rejected", count(c.rejected)], ["Stream", `sequences ${count(c.first_stream_seq)} to ${count(c.stream_seq)}, epoch ${count(c.epoch)}`],
 			["Sealed", c.sealed && [when(c.sealed.sealed_ms), el("span", { class: "sub" }, plain(c.sealed.path))]]])),
 		el("div", { class: "actions downloads" }, c.evidence_url && el("button", { type: "button", class: "primary", id: "download", onclick: () => this.download(c.evidence_url, c.head + ".evidence.json") }, "Download evidence"),
-			c.bundle_url && el("button", { type: "button", onclick: () => this.download(c.bundle_url, c.chain + ".tsb") }, "Download trust bundle"),
+			c.bundle_url && (c.outcome === "open" || c.sealed && c.sealed.bundle_path) && el("button", { type: "button", onclick: () => this.download(c.bundle_url, c.chain + ".tsb") }, "Download trust bundle"),
 			el("a", { class: "button", href: "/verify" }, "Open the verify page"))];
 	}
 
