@@ -36,16 +36,11 @@ func loggedKeys(t *testing.T) map[string]bool {
 			return err
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || !onLogger(call) {
-				return true
-			}
-			for i := firstKey[call.Fun.(*ast.SelectorExpr).Sel.Name]; i < len(call.Args); i += 2 {
-				literal, ok := call.Args[i].(*ast.BasicLit)
+			pairs := pairsOf(n)
+			for i := 0; i < len(pairs); i += 2 {
+				literal, ok := pairs[i].(*ast.BasicLit)
 				if !ok || literal.Kind != token.STRING {
-					if !call.Ellipsis.IsValid() {
-						t.Errorf("%s: a key of a log line is no literal", path)
-					}
+					t.Errorf("%s: a key of a log line is no literal", path)
 					return true
 				}
 				key, err := strconv.Unquote(literal.Value)
@@ -62,6 +57,30 @@ func loggedKeys(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	return keys
+}
+
+// pairsOf are the keys and values in a call of a logger, or in what builds the
+// variable attrs for one.
+func pairsOf(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "append" && isAttrs(n.Args[0]) {
+			return n.Args[1:]
+		}
+		if onLogger(n) && !n.Ellipsis.IsValid() {
+			return n.Args[firstKey[n.Fun.(*ast.SelectorExpr).Sel.Name]:]
+		}
+	case *ast.AssignStmt:
+		if list, ok := n.Rhs[0].(*ast.CompositeLit); ok && isAttrs(n.Lhs[0]) {
+			return list.Elts
+		}
+	}
+	return nil
+}
+
+func isAttrs(x ast.Expr) bool {
+	name, ok := x.(*ast.Ident)
+	return ok && name.Name == "attrs"
 }
 
 // onLogger tells calls of loggers by the name of what they are called on.
