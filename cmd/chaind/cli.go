@@ -31,6 +31,8 @@ type cli struct {
 	Rejected rejectedCmd `cmd:"" help:"List rejected events."`
 	Check    checkCmd    `cmd:"" help:"Walk a database from end to end and report what is damaged."`
 	Replay   replayCmd   `cmd:"" help:"Rebuild a store from the stream and compare it with the old one."`
+	Backup   backupCmd   `cmd:"" help:"Copy database and streams of a daemon, running or stopped."`
+	Upgrade  upgradeCmd  `cmd:"" help:"Bring a database that an older program wrote to this program's layout."`
 	Health   healthCmd   `cmd:"" help:"Ask a running daemon whether it is healthy (for containers)."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

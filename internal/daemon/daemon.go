@@ -68,9 +68,10 @@ type Daemon struct {
 	intake   *emitter.Intake // nil: intake is off
 	listener net.Listener    // nil: HTTP is off
 	http     *http.Server
+	control  net.Listener // nil: there is no control socket
 
-	census    census
 	shown     certificate
+	census    census
 	reloading reloading // what a reload takes anew, and what went wrong then
 
 	state   atomic.Pointer[string] // readiness beyond what the parts tell; nil: running
@@ -98,7 +99,7 @@ func Run(ctx context.Context, cfg Config, started func(Info)) error {
 // close, also when a later one fails.
 func (d *Daemon) open(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		d.openKeys, d.openStore, d.openBroker, d.openSidecars, d.openIntake, d.openSealer, d.openHTTP,
+		d.openKeys, d.openStore, d.openBroker, d.openSidecars, d.openIntake, d.openSealer, d.openHTTP, d.openControl,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -128,8 +129,8 @@ func (d *Daemon) openKeys(ctx context.Context) error {
 	}
 	d.keys = ring
 	d.tokens.path = d.cfg.HTTP.Tokens
-	d.reloading = d.reloadables()
 	d.shown.cert, d.shown.key = d.cfg.HTTP.Cert, d.cfg.HTTP.Key
+	d.reloading = d.reloadables()
 	return errors.Join(d.tokens.load(), d.shown.load())
 }
 
@@ -202,6 +203,9 @@ func (d *Daemon) serve(ctx context.Context, started func(Info)) error {
 	workers.start("reloads", d.watchReloads)
 	workers.start("census", d.countOpen)
 	workers.start("readiness", d.watch)
+	if d.control != nil {
+		workers.start("control", d.serveControl)
+	}
 	workers.start("checks", d.checkRegularly)
 	if d.cfg.Artifacts.Retention != nil {
 		workers.start("retention", d.sweepSnapshots)
@@ -255,6 +259,7 @@ func (d *Daemon) openHTTP(context.Context) error {
 	handler, err := server.New(server.Config{
 		Store:         d.store,
 		Sidecars:      d.sidecars,
+		Pack:          packer(d.store),
 		Trust:         func() *keys.TrustList { return d.keys.trust.Load() },
 		Signing:       d.keys.public,
 		Ready:         d.causes,
@@ -278,16 +283,16 @@ func (d *Daemon) openHTTP(context.Context) error {
 		return nil
 	})
 	d.http = server.NewHTTPServer(d.cfg.HTTP.Listen, handler, d.log)
+	d.http.TLSConfig = d.shown.config()
 	return nil
 }
 
 // serveHTTP answers until ctx ends, then gives running answers some time.
-	d.http.TLSConfig = d.shown.config()
 func (d *Daemon) serveHTTP(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		if d.cfg.HTTP.Cert != "" {
-			done <- d.http.ServeTLS(d.listener, d.cfg.HTTP.Cert, d.cfg.HTTP.Key)
+			done <- d.http.ServeTLS(d.listener, "", "")
 			return
 		}
 		done <- d.http.Serve(d.listener)

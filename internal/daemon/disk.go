@@ -22,6 +22,9 @@ func (d disk) nearlyFull() bool { return d.free < min(diskFloor, d.total/diskFra
 func (d *Daemon) disks() map[string]disk {
 	found := map[string]disk{}
 	for name, dir := range map[string]string{"data": d.cfg.DataDir, "artifacts": d.cfg.ArtifactsDir} {
+		if dir == "" {
+			continue // evidence is not kept in files
+		}
 		if free, err := d.cfg.statDisk(dir); err == nil {
 			found[name] = free
 		}

@@ -2,12 +2,15 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/sidecar"
 	"github.com/chaind/chaind/store"
 )
@@ -157,8 +160,19 @@ func (c *evidenceCheck) broken(ctx context.Context, s *store.ChainSummary) store
 	return store.Finding{Class: store.Mismatch, Chain: s.Key, Detail: fmt.Sprintf("evidence %s is not what was sealed", s.Sealed.Path)}
 }
 
-// strays looks for evidence files that no chain of the store has.
+// strays looks for evidence files that no chain of the store has. A trust bundle
+// that is in a chain's history is accounted for: a chain that was sealed again
+// after a restore has two.
 func (c *evidenceCheck) strays(ctx context.Context) error {
+	err := c.files.List(ctx, "bundles/by-chain/", func(name string) error {
+		if root, err := segments.ParseDigest(path.Base(name)); err == nil {
+			c.known[maphash.String(c.seed, sidecar.BundlePath(root))] = struct{}{}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return c.files.List(ctx, "", func(name string) error {
 		if c.unsealed && strings.HasSuffix(name, ".tsb") {
 			return nil

@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// controlFile is a Unix socket in the data directory, for the user that the
+// daemon runs as and nobody else: the read API on the network changes nothing and
+// writes no files.
+//
+//	POST /backup?to=DIR&artifacts=BOOL → the manifest, or {"error": TEXT}
+const controlFile = "control.sock"
+
+const controlHeader = 5 * time.Second // for the header of a request
+
+// openControl listens. A socket that cannot be is no reason not to run: there are
+// no backups then while the daemon does.
+func (d *Daemon) openControl(context.Context) error {
+	path := filepath.Join(d.cfg.DataDir, controlFile)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("listen for control: %w", err) // we hold the store, so it was of somebody who died
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		d.log.Warn("no backups while the daemon runs: the control socket cannot be opened", "err", err)
+		return nil
+	}
+	d.control = l
+	d.onClose(func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func (d *Daemon) serveControl(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /backup", d.postBackup)
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: controlHeader, BaseContext: func(net.Listener) context.Context { return ctx }}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(d.control) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	err := srv.Close()
+	<-done
+	return err
+}
+
+func (d *Daemon) postBackup(w http.ResponseWriter, r *http.Request) {
+	to := r.URL.Query().Get("to")
+	if !filepath.IsAbs(to) {
+		tell(w, http.StatusBadRequest, map[string]string{"error": "to is not an absolute path"})
+		return
+	}
+	artifacts, _ := strconv.ParseBool(r.URL.Query().Get("artifacts"))
+	m, err := d.backup(r.Context(), to, artifacts)
+	if err != nil {
+		d.log.Error("backup failed", "to", to, "err", err)
+		tell(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
+		return
+	}
+	d.log.Info("backup done", "to", to, "files", len(m.Files))
+	tell(w, http.StatusOK, m)
+}
+
+func tell(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a failed write means that the caller has gone
+}
+
+// ErrNotRunning: no daemon listens in the data directory.
+var ErrNotRunning = errors.New("no daemon is running in this data directory")
+
+// AskBackup has the running daemon of a data directory make a backup. It returns
+// ErrNotRunning when there is none.
+func AskBackup(ctx context.Context, dataDir, to string, artifacts bool) (*Manifest, error) {
+	var dialer net.Dialer
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, "unix", filepath.Join(dataDir, controlFile))
+		if err != nil {
+			return nil, errors.Join(ErrNotRunning, err)
+		}
+		return conn, nil
+	}}}
+	defer client.CloseIdleConnections()
+	query := url.Values{"to": {to}, "artifacts": {strconv.FormatBool(artifacts)}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon/backup?"+query, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxManifest))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		var said struct {
+			Error string `json:"error"`
+		}
+		_ = json.Unmarshal(text, &said)
+		return nil, fmt.Errorf("the daemon could not make the backup: %s", or(said.Error, res.Status))
+	}
+	m := new(Manifest)
+	return m, json.Unmarshal(text, m)
+}
