@@ -26,6 +26,7 @@ type chainDetail struct {
 	EndStreamSeq      uint64           `json:"end_stream_seq"` // 0: open
 	EvidenceURL       *string          `json:"evidence_url"`   // null: nothing to fetch yet
 	AddendaURL        string           `json:"addenda_url"`
+	BundleURL         string           `json:"bundle_url"`
 }
 
 // stepDocument counts the events of one step.
@@ -68,7 +69,7 @@ func describeChain(c *store.ChainRecord) chainDetail {
 		ConformityCodes: notNil(codes), Steps: describeSteps(c.State.Steps), Lost: describeLost(c.Lost),
 		EventCount: c.State.Facts.Declared, EventIDs: c.State.Facts.IDs,
 		ProducerHead: c.State.ProducerHead, ProducerSignature: c.State.ProducerSignature,
-		FirstStreamSeq: c.State.FirstStreamSeq, EndStreamSeq: c.State.EndStreamSeq, AddendaURL: chainURL(c.Key) + "/addenda",
+		FirstStreamSeq: c.State.FirstStreamSeq, EndStreamSeq: c.State.EndStreamSeq, AddendaURL: chainURL(c.Key) + "/addenda", BundleURL: chainURL(c.Key) + "/bundle",
 	}
 	if u := c.State.UntoldSteps; u.Begun+u.Ended+u.Failed > 0 {
 		d.UntoldSteps = &describeSteps([]events.StepTally{u})[0]

@@ -54,6 +54,9 @@ type sealDocument struct {
 	BundlePath string  `json:"bundle_path"` // "" when no trust bundle was made
 	BundleRoot *string `json:"bundle_root"`
 	SealedMS   int64   `json:"sealed_ms"` // Unix milliseconds
+
+	BundleBytes  uint64  `json:"bundle_bytes"`
+	BundleSHA256 *string `json:"bundle_sha256"`
 }
 
 type chainPage struct {
@@ -66,12 +69,12 @@ func describeSeal(r *store.SealResult) *sealDocument {
 		return nil
 	}
 	d := &sealDocument{Class: r.Class, Head: hexOf(r.Head), Path: r.Path, Bytes: r.Bytes, Signed: r.Signed,
-		BundlePath: r.BundlePath, SealedMS: r.SealedMS}
+		BundlePath: r.BundlePath, BundleBytes: r.BundleBytes, SealedMS: r.SealedMS}
 	if r.Path != "" {
 		d.SHA256 = hexOf(&r.SHA256)
 	}
 	if r.BundlePath != "" {
-		d.BundleRoot = hexOf(&r.BundleRoot)
+		d.BundleRoot, d.BundleSHA256 = hexOf(&r.BundleRoot), hexOf(&r.BundleSHA256)
 	}
 	return d
 }

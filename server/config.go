@@ -38,6 +38,7 @@ type Sidecars interface {
 	ReadRun(ctx context.Context, p sidecar.Place, runID string) (*sidecar.Found, error)
 	ReadHead(ctx context.Context, p sidecar.Place, class sidecar.Class, head segments.Digest) (*sidecar.Found, error)
 	ReadSnapshot(ctx context.Context, p sidecar.Place, runID string) ([]byte, error)
+	ReadBundle(ctx context.Context, root segments.Digest) ([]byte, error)
 }
 
 var (
@@ -49,6 +50,10 @@ var (
 type Config struct {
 	Store    Store    // nil: /v1 answers 503
 	Sidecars Sidecars // required
+
+	// Pack makes the trust bundle of a chain as of its record, unsigned; what it
+	// returns has passed verification. nil: there are none of open chains.
+	Pack func(ctx context.Context, chain *store.ChainRecord) ([]byte, error)
 
 	// Trust returns the list that signatures are judged by; the list may be
 	// exchanged while the server runs. nil, or a nil list: unpinned.

@@ -10,9 +10,12 @@
 //	/tenants/{tenant}/execute/{prompt_hash}/{session}/artifacts/{run_id}/evidence
 //	/execute/{prompt_hash}/{session}/evidence/heads/{head}                    evidence by chain head
 //	/tenants/{tenant}/execute/{prompt_hash}/{session}/evidence/heads/{head}
+//	/execute/{prompt_hash}/{session}/artifacts/{run_id}/bundle                trust bundle of a run, empty tenant
+//	/tenants/{tenant}/execute/{prompt_hash}/{session}/artifacts/{run_id}/bundle
 //	/v1/chains                                                                chains, filtered, in pages
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}                       one chain
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/evidence              its evidence bundle, of any class
+//	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/bundle                its trust bundle, also while it is open
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/addenda               what came after its end
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/segments              its segments, also while it is open
 //	/v1/chains/{tenant}/{prompt_hash}/{session}/{chain}/attempts              begins and failures of its steps
@@ -54,6 +57,25 @@
 // Only that last address is cached without asking again. Conditional requests,
 // Range and If-Range are RFC 9110's.
 //
+// # Trust bundles
+//
+// A trust bundle (docs/trust-bundles.md) is sent as it was sealed, byte for byte,
+// as application/vnd.chaind.tsb+json. Before that it was verified as anybody can:
+// what fails, and with a trust list what nobody on it signed, is refused (422); a
+// degraded one is served and says itself what it does not establish. Answers
+// carry ETag, Repr-Digest and Chaind-Signature as evidence does, and Chaind-Root.
+// Their Content-Location, which holds ?sha256=, is cached without asking again.
+//
+// Every chain that ended has one, whatever its class and also without segments.
+// That of an open chain is made for the answer as of the last event, whose epoch
+// and stream sequence Chaind-As-Of tells ("1.42"); it is unsigned, also where
+// there is a trust list, and its address is never cached without asking. A chain
+// with more than 20,000 segments must have ended.
+//
+// A run id may stand in many chains. The bundle of a run is that of the conforming
+// chain which ended last; else of the last one that ended; else of the last open
+// one. Up to 31 others are in Link fields, rel="alternate".
+//
 // # Errors
 //
 // Every error is a problem document (RFC 9457): type, status, title, detail,
@@ -67,6 +89,7 @@
 //	urn:chaind:problem:unknown-chain  404
 //	urn:chaind:problem:chain-open     409  the chain has not ended
 //	urn:chaind:problem:chain-empty    409  the chain ended or stands without segments
+//	urn:chaind:problem:bundle-none    404  the chain was sealed before there were trust bundles
 //	urn:chaind:problem:seal-pending   503  the chain has ended, its evidence is being written
 //	urn:chaind:problem:evidence-missing 500  the record names a file that is not there
 //	urn:chaind:problem:busy           503  all verifications are taken; Retry-After
@@ -90,9 +113,9 @@
 //
 //	chains: chains next
 //	chain in a list: tenant prompt_hash session chain outcome reason conformity segments head run_ids duplicates late rejected epoch stream_seq sealed url coverage damage last_at_ms anchors
-//	chain alone: the same, and conformity_codes coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url
+//	chain alone: the same, and conformity_codes coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url bundle_url
 //	anchors: trace_id plan_commit_ref plan_call_index
-//	sealed: class head path bytes sha256 signed bundle_path bundle_root sealed_ms
+//	sealed: class head path bytes sha256 signed bundle_path bundle_root sealed_ms bundle_bytes bundle_sha256
 //	step: step_id begun ended failed
 //	lost range: stream epoch from to why recorded_ms
 //	addenda: addenda next

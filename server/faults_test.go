@@ -52,7 +52,7 @@ func TestStoreFailuresAreNeitherEmptyNorUnknown(t *testing.T) {
 		"I/O":     {errors.New("read /secret/path: input/output error"), 500, typeInternal},
 		"closed":  {store.ErrClosed, 503, typeUnavailable},
 	} {
-		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/epochs", "/v1/lost", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence",
+		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/epochs", "/v1/lost", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence", "/v1/chains/" + keyPath + "/bundle", strings.Replace(missing, "/evidence", "/bundle", 1),
 			"/v1/chains/" + keyPath + "/addenda", "/v1/chains/" + keyPath + "/segments", "/v1/chains/" + keyPath + "/attempts", missing} {
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()

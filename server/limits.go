@@ -27,9 +27,11 @@ const (
 	verifyTimeout = 60 * time.Second // reading and verifying one file
 	retryAfter    = 2                // seconds, told to callers that were turned away
 
-	maxRunPages = 5       // pages of chains looked through to explain a missing run
-	maxVerdicts = 4096    // remembered verdicts
-	maxHeld     = 1 << 30 // bytes of evidence held by answers on their way
+	maxRunPages   = 5       // pages of chains looked through to explain a missing run
+	maxAlternates = 32      // chains of one run that a trust bundle is chosen from
+	maxOpenPacked = 20000   // segments of an open chain that is packed for one answer
+	maxVerdicts   = 4096    // remembered verdicts
+	maxHeld       = 1 << 30 // bytes of evidence held by answers on their way
 
 	defaultPage = 50
 	maxPage     = 200

@@ -30,8 +30,12 @@ func operations() map[string]operation {
 	)
 	evidence := []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity}
 	return map[string]operation{
-		"run_evidence":   {"Evidence bundle of a run, verified for this answer (docs/evidence-format.md).", evidenceBundle{}, "", evidence},
-		"head_evidence":  {"Evidence bundle by the head of its chain.", evidenceBundle{}, "", evidence},
+		"run_evidence":  {"Evidence bundle of a run, verified for this answer (docs/evidence-format.md).", evidenceBundle{}, "", evidence},
+		"head_evidence": {"Evidence bundle by the head of its chain.", evidenceBundle{}, "", evidence},
+		"run_bundle": {"Trust bundle of a run, verified for this answer (docs/trust-bundles.md): of several chains the last conforming one; Link names the others.",
+			evidenceBundle{}, bundleMediaType, append([]int{http.StatusConflict}, evidence...)},
+		"chain_bundle": {"Trust bundle of a chain: the sealed one or, while the chain is open, an unsigned one as of its last event.",
+			evidenceBundle{}, bundleMediaType, append([]int{http.StatusConflict}, evidence...)},
 		"chains":         {"Chains, by tenant, prompt hash, session and name, in pages.", chainPage{}, "", nil},
 		"chain":          {"One chain with everything that is known about it.", chainDetail{}, "", []int{chain}},
 		"chain_evidence": {"Evidence bundle of a chain, of any class.", evidenceBundle{}, "", append([]int{http.StatusConflict}, evidence...)},

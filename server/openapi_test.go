@@ -124,7 +124,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}
 	}
 	for _, c := range w.chains {
-		for _, below := range []string{"", "/evidence", "/addenda", "/segments", "/attempts"} {
+		for _, below := range []string{"", "/evidence", "/bundle", "/addenda", "/segments", "/attempts"} {
 			if _, served := doc["paths"].(map[string]any)[chainPath+below]; served {
 				ask(chainPath+below, c.url()+below)
 			}

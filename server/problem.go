@@ -18,6 +18,7 @@ const (
 	typeChainOpen        = "urn:chaind:problem:chain-open"
 	typeChainEmpty       = "urn:chaind:problem:chain-empty"
 	typeSealPending      = "urn:chaind:problem:seal-pending"
+	typeBundleNone       = "urn:chaind:problem:bundle-none"
 	typeEvidenceLost     = "urn:chaind:problem:evidence-missing"
 	typeInvalidQuery     = "urn:chaind:problem:invalid-query"
 	typeBadRequest       = "urn:chaind:problem:bad-request"

@@ -7,6 +7,7 @@ import (
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/sealer"
+	"github.com/chaind/chaind/store"
 )
 
 // openSealer prepares the part that turns finished chains into evidence files.
@@ -28,10 +29,20 @@ func (d *Daemon) sealed(s sealer.Sealed) {
 	d.metrics.Sealed(s.Result.Class)
 	d.log.Info("sealed", "tenant", s.Key.Tenant, "session", s.Key.Session, "chain", s.Key.Chain,
 		"outcome", string(s.Outcome), "class", s.Result.Class, "path", s.Result.Path, "signed", s.Result.Signed,
+		"bundle", s.Result.BundlePath,
 		"trace_id", d.traceID(s.Key))
-	receipt := emitter.Sealed{Key: s.Key, StreamSeq: s.StreamSeq, Outcome: s.Outcome, Head: s.Result.Head, Path: s.Result.Path}
+	receipt := emitter.Sealed{Key: s.Key, StreamSeq: s.StreamSeq, Outcome: s.Outcome, Head: s.Result.Head, Path: s.Result.Path,
+		BundleRoot: &s.Result.BundleRoot}
 	if err := emitter.PublishSealed(d.conn, receipt); err != nil {
 		d.log.Warn("receipt of a seal was not sent", "chain", s.Key.Chain, "err", err)
+	}
+}
+
+// packer makes trust bundles of open chains, which nobody signs.
+func packer(st *store.Store) func(context.Context, *store.ChainRecord) ([]byte, error) {
+	return func(ctx context.Context, record *store.ChainRecord) ([]byte, error) {
+		text, _, err := sealer.Pack(ctx, st, record, nil, nil)
+		return []byte(text), err
 	}
 }
 
