@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var runMutants = flag.Bool("mutants", false, "remove each mechanism in turn, and want a test to fail")
+
+// mutants are the mechanisms that the promises rest on, each taken out of its
+// source by one replacement, and the tests of which one at least must then fail.
+var mutants = []struct {
+	name, file, old, new string
+	pkg, tests           string
+}{
+	{"dedupe by event id", "store/apply.go", "bound := c.state.Scope != nil", "known = holder{}\n\tbound := c.state.Scope != nil", "./store", "TestVectors|TestRestarts|TestN"},
+	{"redelivery is recognised", "store/apply.go", "found, err := w.redelivered(ep, e, effect)", "found, err := false, error(nil)", "./store", "TestRestarts|TestRedeliver|TestN|TestVectors|TestBackup"},
+	{"watermark", "store/apply.go", "ep.Applied = max(ep.Applied, e.StreamSeq)", "", "./store", "TestLostRanges|TestEpochs|TestBackup"},
+	{"seal job", "store/seals.go", "return w.write(tableJobs, key64(w.n.jobs), &jobRecord{chain: c.next.no})", "return nil", "./store", "TestSealJobs|TestRestarts"},
+	{"lost ranges", "store/epochs.go", "return w.putLost(ep, from, to, why)", "return nil", "./store", "TestLostRanges"},
+	{"outbox of rejections", "store/reject.go", "w.n.rejections++\n", "", "./store", "TestVectors|TestRestarts|TestRejected"},
+	{"stop after a failed fsync", "store/transaction.go", `path.Op != "sync" && `, "", "./store", "TestCommitErrors"},
+	{"fsync of files", "internal/durable/durable.go", `err = d.around("fsync", temp, func() error { return d.sync(f.Sync) })`, "err = nil", "./internal/durable", "TestPowerCuts|TestOrder"},
+	{"fsync of directories", "internal/durable/durable.go", "err = d.syncDir(dir)\n\t}\n\t// After", "err = nil\n\t}\n\t// After", "./internal/durable", "TestPowerCuts|TestOrder"},
+	{"epoch check", "emitter/position.go", "if state.LastSeq < applied {", "if true {\n\t\treturn \"\", nil\n\t}\n\tif state.LastSeq < applied {", "./emitter", "TestN12|TestStreamBehind"},
+	{"broker's time in the epoch check", "emitter/position.go", "BrokerMS: unixMS(raw.Time)}", "BrokerMS: had.BrokerMS}", "./emitter", "TestN12"},
+	{"acknowledge after the commit", "emitter/commit.go", "given := &events.Batch{", "_ = ack(b.ack)\n\tgiven := &events.Batch{", "./emitter", "Test.*Ack|TestN02|TestN08|TestKill|TestCrash|TestStall"},
+}
+
+// TestSuiteBites takes each mechanism out and wants a test to fail. By default it
+// only looks that there is still something to take out.
+func TestSuiteBites(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			path, err := filepath.Abs(filepath.Join("../..", m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), m.old); n != 1 {
+				t.Fatalf("%s has %q %d times: say anew what the mechanism is", m.file, m.old, n)
+			}
+			if !*runMutants {
+				t.Skip("only with -mutants")
+			}
+			bites(t, path, strings.Replace(string(text), m.old, m.new, 1), m.pkg, m.tests)
+		})
+	}
+}
+
+// bites runs tests of a package with one file replaced.
+func bites(t *testing.T, path, text, pkg, tests string) {
+	t.Helper()
+	dir := t.TempDir()
+	mutant := filepath.Join(dir, "mutant.go")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutant}})
+	if err == nil {
+		err = os.WriteFile(mutant, []byte(text), 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-short", "-count=1", "-timeout=3m", "-overlay", filepath.Join(dir, "overlay.json"), "-run", tests, pkg)
+	cmd.Dir = "../.."
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		t.Errorf("no test fails without it:\n%s", out)
+	case !strings.Contains(string(out), "--- FAIL") && !strings.Contains(string(out), "panic: test timed out"):
+		t.Errorf("the mutant was not tested:\n%s", out)
+	default:
+		for line := range strings.Lines(string(out)) {
+			if strings.HasPrefix(line, "--- FAIL") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+}
