@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"export":            {"verifier", "keys", jsontext},
 	"web/wasm":          {"verifier", "keys", "export"}, // compiled for the browser only
 	"web/generate":      {},
+	"docs/reseal":       {"bundle"}, // a program that seals an altered bundle again, for docs/flip-a-byte.md
 	"internal/durable":  {},
 	"internal/daemon":   {"*"},
 	"internal/torture":  {"*"}, // a program that breaks a daemon from outside, and reads what it left

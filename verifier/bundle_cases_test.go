@@ -415,6 +415,40 @@ func TestV25BundleDigestSpelling(t *testing.T) {
 	}
 }
 
+// V27: a proof that belongs to another entry. This version of the format has
+// none: whatever stands in the reserved member, or beside it, is refused before
+// anything is judged, so that no proof can be shown that nobody compared with
+// this root. The signature is the one thing that is bound to a root, and that of
+// another bundle does not hold.
+func TestV27BundleProofOfAnother(t *testing.T) {
+	t.Parallel()
+	honest, other := readFile(t, tesseraDir+"honest.tsb"), readFile(t, tesseraDir+"rca.tsb")
+	root := naive.At(naive.MustParse(string(other)), "integrity", "root")
+	for name, proof := range map[string]any{
+		"object": map[string]any{"root": root, "log": "https://log.example", "path": []any{}}, "text": root, "false": false, "list": []any{}, "number": naive.Number("0"),
+	} {
+		for _, text := range [][]byte{tamper(honest, put(proof, "anchor")), forge(t, honest, put(proof, "anchor")), signedFirst(t, honest, put(proof, "anchor"))} {
+			if r := verifyBundle(text, Options{}); r.ExitCode != ExitEnvelope || r.Verdict != Broken || Codes(r.Errors)[0] != "anchor_present" || r.Content != nil {
+				t.Errorf("%s: %s, exit %d, %v", name, r.Verdict, r.ExitCode, Codes(r.Errors))
+			}
+		}
+	}
+	for _, beside := range []string{"inclusion", "timestamp"} {
+		if r := verifyBundle(forge(t, honest, put(map[string]any{"root": root}, beside)), Options{}); r.ExitCode != ExitEnvelope || !slices.Contains(Codes(r.Errors), "unexpected_member") {
+			t.Errorf("%s: exit %d, %v", beside, r.ExitCode, Codes(r.Errors))
+		}
+	}
+	borrowed := naive.At(naive.MustParse(string(signedBundle(t, other, seed7))), "signature")
+	if r := verifyBundle(tamper(honest, put(borrowed, "signature")), Options{}); r.ExitCode != ExitEnvelope || r.Signature.State != keys.StateInvalid {
+		t.Errorf("signature of another bundle: exit %d, %s", r.ExitCode, r.Signature.State)
+	}
+}
+
+// signedFirst edits a bundle after it was signed.
+func signedFirst(t *testing.T, text []byte, edit func(map[string]any)) []byte {
+	return tamper(signedBundle(t, text, seed7), edit)
+}
+
 // V29: a run that never ended.
 func TestV29BundleNeverSealed(t *testing.T) {
 	t.Parallel()

@@ -195,6 +195,8 @@ var scenarios = []struct {
 	{"succeeded", func(tb testing.TB) *run.Chain { return honest(tb).chain() }, run.Keep{Plans: true, Artifacts: true, Intents: true, Parsed: true}, "PASS", "succeeded", ""},
 	{"succeeded-default", func(tb testing.TB) *run.Chain { return honest(tb).chain() }, run.DefaultKeep, "PASS", "succeeded", ""},
 	{"failed", failedRun, run.DefaultKeep, "PASS", "failed", ""},
+	{"cancelled", cancelledRun, run.DefaultKeep, "PASS", "cancelled", ""},
+	{"abandoned", abandonedRun, run.DefaultKeep, "PASS", "abandoned", ""},
 	{"unplanned", unplannedRun, run.DefaultKeep, "PASS", "cancelled", ""},
 	{"nonconforming", nonconformingRun, run.DefaultKeep, "DEGRADED", "succeeded", "Steps"},
 	{"open", openRun, run.DefaultKeep, "DEGRADED", "open", "Outcome Intake"},
@@ -219,6 +221,29 @@ func failedRun(tb testing.TB) *run.Chain {
 	s.fails("pick", "timeout after \"60\" s")
 	s.begin("close")
 	s.send("seal", s.bare("failed", "the tracker does not answer"))
+	return s.chain()
+}
+
+// cancelledRun is stopped between two steps of its plan.
+func cancelledRun(tb testing.TB) *run.Chain {
+	s := newScript(tb)
+	s.intent()
+	s.commit("list", "pick", "close")
+	s.begin("list")
+	s.step("list", 0, 2)
+	s.send("seal", s.bare("cancelled", "the user pressed stop"))
+	return s.chain()
+}
+
+// abandonedRun is given up by its runtime while a step is open.
+func abandonedRun(tb testing.TB) *run.Chain {
+	s := newScript(tb)
+	s.intent()
+	s.commit("list", "pick", "close")
+	s.begin("list")
+	s.step("list", 0, 2)
+	s.begin("pick")
+	s.send("seal", s.bare("abandoned", "no sign of life for an hour"))
 	return s.chain()
 }
 
