@@ -11,7 +11,7 @@ import (
 )
 
 type bundleCmd struct {
-	Question string `arg:"" optional:"" help:"What to ask of the evidence; left out with --evidence: what it establishes about the run."`
+	Question string `arg:"" optional:"" help:"What to ask of the evidence; left out with all but --from: what it establishes about the run."`
 
 	Evidence string   `help:"Make the bundle of the run in this evidence file; - reads standard input." xor:"source" placeholder:"FILE"`
 	Plan     []string `help:"Compiled plan to package with --evidence (may be repeated)." sep:"none" placeholder:"FILE"`
@@ -21,6 +21,10 @@ type bundleCmd struct {
 	From   string `help:"Ask the evidence in this trust bundle; - reads standard input." xor:"source" placeholder:"FILE"`
 	Action string `help:"Draft an action from the answer with --from, never to be sent from here: incident or pr_summary." placeholder:"NAME"`
 
+	Chain string `help:"Fetch the bundle of this chain from the daemon: TENANT/PROMPT/SESSION/CHAIN, _ for the empty tenant." xor:"source" placeholder:"CHAIN"`
+	RunID string `name:"run" help:"Fetch the bundle of the run with this id from the daemon." xor:"source" placeholder:"ID"`
+
+	apiFlags
 	signFlags
 	outputFlags
 }
@@ -33,16 +37,24 @@ With --evidence the evidence is one run. An evidence file does not say how its r
 complete, so such a bundle is never a full pass; the bundles that the daemon seals are. With --from it is that of
 another bundle, which must not fail; the old answer does not enter the new one.
 
+With --chain or --run the bundle is the daemon's: the one that was sealed when the chain ended or, of an open chain, an unsigned
+one as of now. Without a question it is written as it came; with one, the evidence in it is asked.
+
 Exit codes: 0 written; 2 the file does not hold, a plan, snapshot or intent is not of this run, or the answer yields no such action;
 4 the file is unreadable or broken; 1 the key or the output; 64 usage.
 
 Examples:
+  chaind bundle --run pr… -o run.tsb
+  chaind bundle --chain acme/PROMPT/SESSION/CHAIN "Which steps of this run were executed?" -o steps.tsb
   chaind bundle --evidence run.evidence.json --plan comp.json --artifact snapshot.json -o run.tsb
   chaind bundle --from run.tsb "Which steps of this run were executed?" -o steps.tsb
   chaind bundle --from ci.tsb "Why did run R-1042 fail?" --action incident -o incident.tsb`
 }
 
 func (c *bundleCmd) Run(a *app) error {
+	if c.Chain != "" || c.RunID != "" {
+		return c.fromDaemon(a)
+	}
 	signer, err := c.signer(a)
 	if err != nil {
 		return err
@@ -66,7 +78,7 @@ func (c *bundleCmd) draft(a *app) (*bundle.Draft, error) {
 	case c.Evidence != "":
 		return c.fromEvidence(a)
 	case c.From == "":
-		return nil, usageError("there is no evidence: give --evidence or --from")
+		return nil, usageError("there is no evidence: give --chain, --run, --evidence or --from")
 	case packaged:
 		return nil, usageError("--plan, --artifact and --intent are for --evidence")
 	case c.Question == "":
