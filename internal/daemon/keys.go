@@ -6,11 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/keys/openssh"
@@ -111,8 +108,10 @@ func readTrustFile(path string) ([]keys.Entry, error) {
 		Comment   string `yaml:"comment"`
 		Status    string `yaml:"status"`
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
+	switch err := decodeStrictly(text, &raw); {
+	case errors.Is(err, errDocuments):
+		return nil, fmt.Errorf("read trust file %s: %w", path, err)
+	case err != nil:
 		// The decoder's message quotes the file, which may hold a secret.
 		return nil, fmt.Errorf("read trust file %s: not a YAML list of entries with public_key, comment, status", path)
 	}

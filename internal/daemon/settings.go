@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
@@ -144,14 +147,37 @@ func (s *Settings) Unused() error {
 	return fmt.Errorf("configuration %s: %s", s.Path, strings.Join(unknown, "; "))
 }
 
-// readBounded reads a file of at most limit bytes.
+// readBounded reads a file of at most limit bytes. What the system says of its
+// size is not relied upon: a device has none and no end.
 func readBounded(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > limit {
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
 	}
-	return os.ReadFile(path)
+	return text, nil
+}
+
+var errDocuments = errors.New("more than one document")
+
+// decodeStrictly decodes the one document of a YAML text; an empty text leaves
+// value as it is. A second document would be passed over, and with it whom it
+// revokes: errDocuments.
+func decodeStrictly(text []byte, value any) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
+	err := dec.Decode(value)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil && !errors.Is(dec.Decode(new(any)), io.EOF) {
+		return errDocuments
+	}
+	return err
 }

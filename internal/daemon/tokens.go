@@ -1,20 +1,16 @@
 package daemon
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/chaind/chaind/server"
 )
@@ -99,8 +95,10 @@ func LoadTokens(path string) ([]server.Token, error) {
 		return nil, fmt.Errorf("read token file: %w", err)
 	}
 	var entries []TokenEntry
-	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := dec.Decode(&entries); err != nil && !errors.Is(err, io.EOF) {
+	switch err := decodeStrictly(text, &entries); {
+	case errors.Is(err, errDocuments):
+		return nil, fmt.Errorf("read token file %s: %w", path, err)
+	case err != nil:
 		return nil, fmt.Errorf("read token file %s: not a YAML list of entries with sha256, tenants or all_tenants, and comment", path)
 	}
 	if len(entries) == 0 {
