@@ -27,7 +27,7 @@ type demoCmd struct {
 
 func (c *demoCmd) Help() string {
 	return `Starts the daemon with a NATS server inside, publishes the run of an agent that reverts a bad deployment, waits until its evidence is
-sealed and signed, fetches it over HTTP, verifies it offline, then changes one hashed digit and verifies again. Needs no network and no
+sealed and signed, fetches it over HTTP, verifies it offline, then changes one hashed digit and verifies again; and the same with its trust bundle, whose claims are derived again. Needs no network and no
 configuration; ports are picked by the system, on the loopback interface.
 
 Example:
@@ -122,7 +122,28 @@ func walk(ctx context.Context, a *app, dir string, info daemon.Info) error {
 	if err != nil {
 		return err
 	}
-	return showVerdicts(ctx, a, dir, path, served)
+	trust, err := demoTrust(dir)
+	if err != nil {
+		return err
+	}
+	if err := showVerdicts(ctx, a, dir, path, served, trust); err != nil {
+		return err
+	}
+	return showBundle(ctx, a, info.ArtifactsDir, sealed.Sealed.BundleRoot, trust)
+}
+
+// demoTrust is the list that holds the demo's own key.
+func demoTrust(dir string) (*keys.TrustList, error) {
+	public, err := os.ReadFile(filepath.Join(dir, "signing.key.pub"))
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := keys.ParseFlags([]string{string(public)})
+	if err != nil {
+		return nil, err
+	}
+	trust, _, err := keys.Merge(trusted)
+	return trust, err
 }
 
 // publishStory publishes the run and returns the receipt of its seal.
@@ -175,25 +196,13 @@ func fetchEvidence(a *app, base string) ([]byte, error) {
 
 // showVerdicts verifies the evidence on disk, compares it with what was served,
 // and verifies it again after a change of one digit.
-func showVerdicts(ctx context.Context, a *app, dir, path string, served []byte) error {
+func showVerdicts(ctx context.Context, a *app, dir, path string, served []byte, trust *keys.TrustList) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(text, served) {
 		return errors.New("what was served differs from what was sealed")
-	}
-	public, err := os.ReadFile(filepath.Join(dir, "signing.key.pub"))
-	if err != nil {
-		return err
-	}
-	trusted, err := keys.ParseFlags([]string{string(public)})
-	if err != nil {
-		return err
-	}
-	trust, _, err := keys.Merge(trusted)
-	if err != nil {
-		return err
 	}
 	if err := a.printf("6 verified  offline, against the key in %s:\n", filepath.Join(dir, "signing.key.pub")); err != nil {
 		return err
