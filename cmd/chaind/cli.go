@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -83,7 +84,7 @@ func parse(c *cli, a *app, args []string) (ctx *kong.Context, code int, err erro
 	}
 	ctx, err = parser.Parse(args)
 	if err == nil {
-		err = a.checkFile(ctx)
+		err = cmp.Or(a.checkFile(ctx), a.checkDemands(ctx))
 	} else {
 		err = a.located(err)
 	}
