@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand})
+	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand})
 }
 
 // TestScripts runs the behaviours in testdata/script, one file each.
@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 	}
 	tutorial := t.TempDir()
 	writeTutorial(t, tutorial)
+	writeExternalNATS(t, tutorial)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
