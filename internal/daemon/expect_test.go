@@ -128,6 +128,7 @@ func compare(t *testing.T, dir string, want expectation) {
 		t.Errorf("unattributed rejections (-want +got):\n%s", diff)
 	}
 	var sidecars []string
+	bundles := map[string]bool{}
 	for _, c := range want.Chains {
 		if c.Tenant == "_" {
 			c.Tenant = "" // the golden values spell tenants as subjects do
@@ -140,6 +141,7 @@ func compare(t *testing.T, dir string, want expectation) {
 		if diff := cmp.Diff(c, got, ignoreIDs); diff != "" {
 			t.Errorf("chain %s (-want +got):\n%s", c.Chain, diff)
 		}
+		compareBundle(t, s, dir, key, bundles)
 		if c.Sidecar != nil {
 			sidecars = append(sidecars, *c.Sidecar)
 		}
@@ -147,6 +149,9 @@ func compare(t *testing.T, dir string, want expectation) {
 	slices.Sort(sidecars)
 	if diff := cmp.Diff(slices.Compact(sidecars), evidenceFiles(t, dir)); diff != "" {
 		t.Errorf("evidence files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(bundles, bundleFiles(t, dir)); diff != "" || len(bundles) == 0 {
+		t.Errorf("trust bundles (-recorded +got):\n%s", diff)
 	}
 }
 
