@@ -9,6 +9,9 @@
 // entire, and nothing may be concluded about a power cut; the caller repeats
 // the call.
 //
+// Where more than [crowd] writes are under way, each "fsync" below is a syncfs(2)
+// that they share, on file systems where that does the same.
+//
 // A failed fsync is never made good by another fsync on the same file: the
 // kernel reports a lost write once and then forgets it. Every attempt writes
 // the bytes anew into a fresh temporary file, also when the name already holds
@@ -85,6 +88,8 @@ type Dir struct {
 	root *os.Root
 	next atomic.Uint64 // counts temporary files
 
+	shared *sharedSync
+
 	mu    sync.Mutex
 	known map[string]struct{} // directories whose entries up to the root this Dir has synced
 
@@ -102,6 +107,7 @@ func Open(root string) (*Dir, error) {
 	return &Dir{
 		root:   r,
 		known:  map[string]struct{}{".": {}},
+		shared: newSharedSync(r),
 		around: func(_, _ string, do func() error) error { return do() },
 	}, nil
 }
@@ -139,8 +145,8 @@ func createAll(dir string) error {
 // does not do (lock files).
 func (d *Dir) Root() *os.Root { return d.root }
 
-// Close releases the handle on the root.
-func (d *Dir) Close() error { return d.root.Close() }
+// Close releases the handles on the root.
+func (d *Dir) Close() error { return errors.Join(d.shared.close(), d.root.Close()) }
 
 // Write makes name hold the bytes of body, replacing what is there. The order of
 // system calls:
@@ -181,6 +187,16 @@ func (d *Dir) write(name string, body Body, place func(temp, name string) error)
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
+	reports := d.shared.begin()
+	err := d.writeAlone(name, body, place)
+	if lost := d.shared.end(reports); err == nil && lost != nil {
+		d.forget()
+		return fmt.Errorf("write file %q: %w", name, lost)
+	}
+	return err
+}
+
+func (d *Dir) writeAlone(name string, body Body, place func(temp, name string) error) error {
 	dir := path.Dir(name)
 	if err := d.makeDir(dir); err != nil {
 		return fmt.Errorf("write file %q: %w", name, err)
@@ -218,7 +234,7 @@ func (d *Dir) stage(body Body) (temp string, err error) {
 		err = d.around("write", temp, func() error { return body(f) })
 	}
 	if err == nil {
-		err = d.around("fsync", temp, f.Sync)
+		err = d.around("fsync", temp, func() error { return d.sync(f.Sync) })
 	}
 	err = errors.Join(err, d.around("close", temp, f.Close))
 	if err != nil {
@@ -265,12 +281,22 @@ func (d *Dir) link(temp, name string) error {
 // syncDir makes the entries of a directory durable.
 func (d *Dir) syncDir(dir string) error {
 	return d.around("fsync", dir, func() error {
-		f, err := d.root.Open(dir)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
+		return d.sync(func() error {
+			f, err := d.root.Open(dir)
+			if err != nil {
+				return err
+			}
+			return errors.Join(f.Sync(), f.Close())
+		})
 	})
+}
+
+// sync does own, or in a crowd waits for a sync of everything.
+func (d *Dir) sync(own func() error) error {
+	if d.shared.crowded() {
+		return d.shared.wait()
+	}
+	return own()
 }
 
 // makeDir makes dir and its parents and syncs the entry of each, also of those
