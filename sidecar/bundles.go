@@ -43,7 +43,7 @@ func (b *Bundle) pointer() string { return b.byChain() + ".root" }
 func (b *Bundle) entry() string   { return b.byChain() + "/" + b.Root.String() }
 
 func (b *Bundle) validate() error {
-	if !isTenant(b.Chain) && b.Chain != "_" {
+	if b.Chain == "" || !isTenant(b.Chain) && b.Chain != "_" {
 		return fmt.Errorf("%w: chain %q", ErrName, clip(b.Chain))
 	}
 	return b.Place.Validate()

@@ -59,6 +59,9 @@ func (c *bundleCmd) fetch(a *app) (text []byte, err error) {
 // bundlePath is where the daemon serves what was asked for.
 func (c *bundleCmd) bundlePath(s *source) (string, error) {
 	if c.RunID != "" {
+		if !isRunID(c.RunID) {
+			return "", usageError("--run takes a whole run id: pr and 64 hexadecimal digits")
+		}
 		return c.runPath(s)
 	}
 	parts := strings.Split(c.Chain, "/")
@@ -68,10 +71,14 @@ func (c *bundleCmd) bundlePath(s *source) (string, error) {
 	return "/v1/chains/" + c.Chain + "/bundle", nil
 }
 
+func isRunID(text string) bool {
+	digits, ok := strings.CutPrefix(text, "pr")
+	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
+}
+
 // runPage is what is read of a page of runs.
 type runPage struct {
 	Runs []struct {
-		RunID string   `json:"run_id"`
 		Chain chainKey `json:"chain"`
 	} `json:"runs"`
 	Next *string `json:"next"`
@@ -83,9 +90,6 @@ func (c *bundleCmd) runPath(s *source) (string, error) {
 	err := s.pages("/v1/runs", filters("run_id", c.RunID), func(body []byte) (*string, error) {
 		page, err := decodePage[runPage](body)
 		for _, r := range page.Runs {
-			if r.RunID != strings.ToLower(c.RunID) {
-				return nil, usageError("--run takes a whole run id: pr and 64 hexadecimal digits")
-			}
 			session := "/execute/" + r.Chain.PromptHash + "/" + r.Chain.Session
 			if r.Chain.Tenant != "" {
 				session = "/tenants/" + r.Chain.Tenant + session
