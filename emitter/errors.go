@@ -8,6 +8,10 @@ import (
 	"github.com/chaind/chaind/segments"
 )
 
+// ErrShared is why an [Intake] does not read: another one reads under its name,
+// with the same store id. It is tried again, and taken up when the other has gone.
+var ErrShared = errors.New("another daemon reads with the same store id; is this a copy of its data?")
+
 // These errors can be returned by a [Publisher]'s calls, wrapped. Unless it
 // says otherwise the event was not stored, and the publisher goes on.
 var (

@@ -2,6 +2,7 @@ package emitter
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -133,8 +134,9 @@ func orNumber[N int | time.Duration](n, fallback N) N {
 // Intake reads the stream of events into an [Appender]. See the package's
 // documentation for what it promises.
 type Intake struct {
-	cfg   IntakeConfig
-	stats stats
+	cfg      IntakeConfig
+	instance string // tells this process's consumer from another's
+	stats    stats
 
 	// Owned by the goroutine that runs Run.
 	last     mark // the last message made durable
@@ -146,7 +148,7 @@ func NewIntake(cfg IntakeConfig) (*Intake, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Intake{cfg: cfg.withDefaults()}, nil
+	return &Intake{cfg: cfg.withDefaults(), instance: rand.Text()}, nil
 }
 
 // Run reads until ctx ends; then it returns nil, after the running Append (which is

@@ -1,6 +1,7 @@
 package emitter
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -104,4 +105,28 @@ func TestN12MessageInTheLostRange(t *testing.T) {
 	if want := "0 " + EpochDiffers; len(r.store.epochs) != 1 || r.store.epochs[0] != want {
 		t.Errorf("epochs %v, want %q", r.store.epochs, want)
 	}
+}
+
+// Two intakes under one name, as of two copies of a store: the second reads
+// nothing and says why, the first is not disturbed; when it has gone the second
+// takes over.
+func TestTwoIntakesUnderOneName(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t)
+	first, second := newRigOn(t, b), newRigOn(t, b)
+	first.start()
+	first.publish(stepEvent("c", 1))
+	first.applied(1)
+	second.start()
+	eventually(t, "the second says why", func() bool { return strings.Contains(second.intake.Stats().LastError, ErrShared.Error()) })
+	first.publish(stepEvent("c", 2), stepEvent("c", 3))
+	first.applied(3)
+	if s := first.intake.Stats(); s.Sessions != 1 || s.Trouble != NoTrouble {
+		t.Errorf("the first was disturbed: %+v", s)
+	}
+	if s := second.intake.Stats(); s.Applied != 0 || s.Sessions != 0 {
+		t.Errorf("the second read: %+v", s)
+	}
+	first.stop()
+	second.applied(3)
 }

@@ -73,9 +73,14 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// recreate replaces the consumer by one that starts with the next sequence.
+// recreate replaces the consumer by one that starts with the next sequence. A
+// consumer that somebody else reads right now is left alone: two daemons with the
+// same store id, copies of one another, must not take it from each other by turns.
 func (s *session) recreate(ctx context.Context) error {
 	cfg := &s.in.cfg
+	if err := s.unread(ctx); err != nil {
+		return err
+	}
 	err := s.stream.DeleteConsumer(ctx, cfg.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return &troubled{fmt.Errorf("replace consumer %s: %w", cfg.Durable, err), TroubleConsumer}
@@ -89,9 +94,31 @@ func (s *session) recreate(ctx context.Context) error {
 		MaxDeliver:    -1,
 		MaxAckPending: maxAckPending,
 		ReplayPolicy:  jetstream.ReplayInstantPolicy,
+		Metadata:      map[string]string{instanceKey: s.in.instance},
 	})
 	if err != nil {
 		return &troubled{fmt.Errorf("create consumer %s: %w", cfg.Durable, err), TroubleConsumer}
+	}
+	return nil
+}
+
+// instanceKey is the metadata of a consumer that says whose it is.
+const instanceKey = "chaind.instance"
+
+// unread wants that nobody else has open requests at the consumer. Those of a
+// process that died go with its connection.
+func (s *session) unread(ctx context.Context) error {
+	name := s.in.cfg.Durable
+	consumer, err := s.stream.Consumer(ctx, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at consumer %s: %w", name, err)
+	}
+	info := consumer.CachedInfo()
+	if other := info.Config.Metadata[instanceKey]; other != s.in.instance && info.NumWaiting > 0 {
+		return fmt.Errorf("consumer %s: %w", name, ErrShared)
 	}
 	return nil
 }
