@@ -30,7 +30,7 @@ func (c *healthCmd) Run(a *app) error {
 	if err != nil {
 		return cannot(err, "is the daemon running, and is --url its HTTP address?")
 	}
-	if _, err := a.stdout.Write(body); err != nil {
+	if err := a.printf("%s\n", body); err != nil {
 		return err
 	}
 	if status != http.StatusOK {

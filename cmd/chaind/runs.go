@@ -112,7 +112,11 @@ func (c *runsCmd) gaps(a *app) error {
 	err := c.pages(a, "/v1/epochs", url.Values{}, func(body []byte) (*string, error) {
 		page, err := decodePage[epochsPage](body)
 		for _, e := range page.Epochs {
-			lines = append(lines, fmt.Sprintf("epoch %d of %s: sequences %d to %d (%s)\n", e.Number, verifier.Escape(e.Stream), e.Base+1, e.Applied, verifier.Escape(e.Why)))
+			span := fmt.Sprintf("sequences %d to %d", e.Base+1, e.Applied)
+			if e.Applied <= e.Base {
+				span = fmt.Sprintf("nothing yet behind sequence %d", e.Base)
+			}
+			lines = append(lines, fmt.Sprintf("epoch %d of %s: %s (%s)\n", e.Number, verifier.Escape(e.Stream), span, verifier.Escape(e.Why)))
 		}
 		return page.Next, err
 	})
