@@ -36,6 +36,9 @@ var troubles = []struct {
 	{"roll back broker", 2, (*world).rollBackBroker},
 }
 
+// errNotNow: this trouble cannot be made at the moment.
+var errNotNow = errors.New("not now")
+
 // trouble makes trouble until the time is up.
 func (w *world) trouble(ctx context.Context) error {
 	end := time.NewTimer(w.duration)
@@ -49,7 +52,11 @@ func (w *world) trouble(ctx context.Context) error {
 		case <-time.After(time.Duration(100+w.rnd.IntN(900)) * time.Millisecond):
 		}
 		name, make := w.choose()
-		if err := make(w, ctx); err != nil {
+		err := make(w, ctx)
+		if errors.Is(err, errNotNow) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w; log:\n%s", name, err, w.log)
 		}
 		w.counts[name]++
@@ -150,7 +157,7 @@ func (w *world) slowWires(ctx context.Context) error {
 
 func (w *world) fullDisk(ctx context.Context) error {
 	if w.disk == nil {
-		return nil
+		return errNotNow
 	}
 	err := w.disk.fill()
 	w.linger(ctx, 2*time.Second)
@@ -161,7 +168,7 @@ func (w *world) fullDisk(ctx context.Context) error {
 // when it can.
 func (w *world) killOnFullDisk(ctx context.Context) error {
 	if w.disk == nil {
-		return nil
+		return errNotNow
 	}
 	err := w.disk.fill()
 	w.linger(ctx, time.Second)
@@ -200,7 +207,7 @@ func (w *world) copyBroker(ctx context.Context) error {
 // held until the daemon has everything.
 func (w *world) rollBackBroker(ctx context.Context) error {
 	if w.copied == "" {
-		return nil
+		return errNotNow
 	}
 	for _, p := range w.producers {
 		p.signal(syscall.SIGSTOP)
