@@ -101,6 +101,36 @@ func checkBundle(t *testing.T, record *store.ChainRecord, text string) {
 	}
 }
 
+// TestSignedBundles: with a key every trust bundle is signed over its root, tells
+// the signature of the evidence, and is otherwise what it is without.
+func TestSignedBundles(t *testing.T) {
+	t.Parallel()
+	list := loadEvents(t, "small")
+	db := openStore(t, t.TempDir())
+	feed(t, db, list, 100)
+	b := sidecar.NewMemory()
+	signer := fixedSigner(t)
+	results := map[events.Key]store.SealResult{}
+	sealAll(t, Config{Store: db, Sidecars: openSidecars(t, b), Signer: signer, SkipAudit: true, Workers: 1, OnSealed: func(s Sealed) { results[s.Key] = s.Result }})
+	for key, result := range results {
+		text := content(t, b, result.BundlePath)
+		j, _ := judged(t, text)
+		if err := naive.Check(naive.MustParse(text)); err != nil {
+			t.Errorf("%s: a naive checker says %v", key.Chain, err)
+		}
+		if !j.Signature.Valid || j.Signature.PublicKey != signer().Public().String() || j.Failed() {
+			t.Errorf("%s: %+v, %s", key.Chain, j.Signature, j.Cause())
+		}
+		told := strings.Contains(text, "The head is signed by key "+signer().Public().String())
+		if told != (result.Head != nil) {
+			t.Errorf("%s: the evidence's signature is told: %v", key.Chain, told)
+		}
+	}
+	if len(results) < 10 {
+		t.Errorf("%d chains", len(results))
+	}
+}
+
 // TestBundleRest is what arrived after the end, and what was lost: the bundle
 // tells the chain as of its end.
 func TestBundleRest(t *testing.T) {
@@ -224,5 +254,49 @@ func TestBundleKeptSignature(t *testing.T) {
 	second, err := sealOne(t, New(Config{Store: f, Sidecars: sidecars, Signer: fixedSigner(t)}), &f.jobs[0])
 	if err != nil || second.Result != first.Result || second.Key != key {
 		t.Errorf("%+v, then %+v, %v", first.Result, second.Result, err)
+	}
+}
+
+// C18: two runs with the same first segments. The format's digests of segments
+// are equal then; what tells the runs apart is the scope under the signature of
+// the evidence, and chain and stream under the root of the trust bundle.
+func TestC18TwoRunsOfOnePayload(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	one, two := f.add("one", kindsOf("cab"), segments.Digest{}), f.add("two", kindsOf("cab"), segments.Digest{})
+	roots := map[string]events.Key{}
+	for _, key := range []events.Key{one, two} {
+		c := f.chains[key]
+		head := c.segments[2].Digest()
+		c.fixed.State.Head, c.fixed.State.LastEventID = &head, "e2"
+		c.fixed.StreamSeq = 3
+	}
+	if *f.chains[one].fixed.State.Head != *f.chains[two].fixed.State.Head {
+		t.Fatal("the runs are not alike")
+	}
+	for _, key := range []events.Key{one, two} {
+		record, err := f.Chain(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, root, err := Pack(t.Context(), f, record, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots[root.String()] = key
+		swapped := strings.ReplaceAll(text, `"`+key.Chain+`"`, `"three"`)
+		if j, _ := judged(t, text); len(j.Integrity.Findings) > 0 {
+			t.Errorf("%s: %v", key.Chain, j.Integrity.Findings)
+		}
+		b, err := bundle.Parse(swapped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if integrity, err := b.CheckIntegrity(); err != nil || len(integrity.Findings) == 0 {
+			t.Errorf("%s passes for another chain: %v", key.Chain, err)
+		}
+	}
+	if len(roots) != 2 {
+		t.Error("two chains have one root")
 	}
 }

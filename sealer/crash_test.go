@@ -143,7 +143,7 @@ func TestKill(t *testing.T) {
 		t.Fatal("killed for no reason")
 	}
 	want := readTree(t, filepath.Join(clean, "artifacts"))
-	stride := 11
+	stride := 17
 	if testing.Short() {
 		stride = 60
 	}
