@@ -71,7 +71,7 @@ func (s silent) Error() string { return fmt.Sprintf("exit %d", int(s)) }
 
 // run is the whole program with its world handed in.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now}
+	a := &app{ctx: ctx, stdin: &breakable{ctx: ctx, in: stdin}, stdout: stdout, stderr: stderr, now: time.Now}
 	var c cli
 	parsed, code, err := parse(&c, a, args)
 	if parsed == nil {
