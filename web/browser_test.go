@@ -58,7 +58,13 @@ type tab struct {
 // open starts a browser of its own for the test, which ends with it.
 func open(t *testing.T) *tab {
 	t.Helper()
-	home := t.TempDir()
+	// Processes of the browser may outlive it for a moment, writing; t.TempDir
+	// would make that a failure.
+	home, err := os.MkdirTemp("", "chaind-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(home, "profile")),
 		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
@@ -68,7 +74,10 @@ func open(t *testing.T) *tab {
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx)
+		cancel()
+	})
 	b := &tab{Context: ctx, t: t}
 	chromedp.ListenTarget(ctx, b.listen)
 	b.run(network.Enable(), log.Enable(), runtime.Enable())

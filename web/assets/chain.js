@@ -19,7 +19,13 @@ class ChainView {
 		put(node, [this.head, this.state, this.timeline.node, this.verdict, this.beside]);
 	}
 
+	// refresh asks for the whole chain only when its line in the list says that
+	// something happened: a chain may have very many steps.
 	async refresh() {
+		const [tenant, prompt_hash, session, chain] = this.key;
+		const line = (await askJSON(withQuery("/v1/chains", { tenant, prompt_hash, session, chain, limit: 1 }))).chains[0];
+		const state = JSON.stringify(line ?? null);
+		if (line && state === this.known) return;
 		const c = await askJSON(this.url);
 		this.chain = c;
 		show(this.head, el("p", { class: "crumb" }, el("a", { href: "#/" }, "Chains")), el("h1", null, plain(c.chain)), el("div", { class: "badges" }, badge(c.outcome, outcomeTone[c.outcome]),
@@ -27,6 +33,7 @@ class ChainView {
 		show(this.state, this.about(c));
 		if (!c.evidence_url) show(this.verdict, el("div", { class: "card" }, el("h2", null, "Verdict"), el("p", { class: "quiet" }, c.outcome === "open" ? "The chain is open. Its evidence is sealed, and can be verified, when it ends." : c.segments ? "The evidence is being written." : "The chain has no segments: there is nothing to verify.")));
 		await Promise.all([this.timeline.load(c), this.around(c), this.judge(c)]);
+		this.known = state;
 		document.body.dataset.chain = c.outcome + " " + (c.sealed ? "sealed" : "");
 	}
 
