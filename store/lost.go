@@ -7,7 +7,7 @@ import (
 )
 
 // lostAcross returns the ranges that were lost while the chain was open, and the
-// last one before it when nothing shows that the chain's first event is its
+// last loss before it when nothing shows that the chain's first event is its
 // beginning. IDs and the arrival numbers at which ranges were recorded rise
 // together.
 func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error) {
@@ -30,8 +30,10 @@ func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 && !state.Begins() {
-		from--
+	if !state.Begins() {
+		if from, err = v.lossBefore(from); err != nil {
+			return nil, err
+		}
 	}
 	all, err := v.lostRanges(uint64(from), maxLostPerChain)
 	if err != nil || st.fixedArrival == 0 {
@@ -39,4 +41,21 @@ func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error
 	}
 	within := sort.Search(len(all), func(i int) bool { return all[i].Arrival > st.fixedArrival })
 	return all[:within], nil
+}
+
+// lossBefore steps from the first id records of lost ranges back over the last of
+// them, and over those that one loss was recorded in with it.
+func (v *view) lossBefore(id int) (int, error) {
+	var next LostRange
+	for ; id > 0; id-- {
+		var l LostRange
+		if _, err := v.read(tableLost, key64(uint64(id)), &l); err != nil {
+			return 0, err
+		}
+		if next.Epoch != 0 && (l.Epoch != next.Epoch || l.To+1 != next.From || l.Why != next.Why) {
+			break
+		}
+		next = l
+	}
+	return id, nil
 }

@@ -243,12 +243,23 @@ func TestLostRanges(t *testing.T) {
 			t.Errorf("%s: %d lost ranges, %s %v", chain, len(c.Lost), coverage, why)
 		}
 	}
-	if st, _ := s.Stats(); st.LostRanges != 6 || st.LostEvents != 7+3+1+7+2+1 {
+	// One loss in two records is one.
+	if err := s.RecordLost(ctx, testStream, 33, 34, "trimmed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RecordLost(ctx, testStream, 35, 39, "trimmed"); err != nil {
+		t.Fatal(err)
+	}
+	give(t, s, testStream, step("behind", "a", 40))
+	if c, err := s.Chain(testKey("behind")); err != nil || len(c.Lost) != 2 || c.Lost[0].From != 33 {
+		t.Errorf("behind a loss in two records: %+v, %v", c.Lost, err)
+	}
+	if st, _ := s.Stats(); st.LostRanges != 8 || st.LostEvents != 7+3+1+7+2+1+7 {
 		t.Errorf("stats %+v", st)
 	}
 	// A message given up too early is taken, in the same epoch.
 	wantVerdicts(t, give(t, s, testStream, step("after", "early", 16)), events.Appended)
-	if w, _ := s.Watermark(testStream); w != (Watermark{1, 32}) {
+	if w, _ := s.Watermark(testStream); w != (Watermark{1, 40}) {
 		t.Errorf("watermark %v", w)
 	}
 	for _, bad := range [][2]uint64{{0, 3}, {5, 4}, {3, 1<<64 - 1}} {

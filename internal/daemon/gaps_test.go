@@ -16,6 +16,7 @@ import (
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/store"
+	"github.com/chaind/chaind/verifier"
 )
 
 // rollable is a broker in this process that can be stopped, given another store
@@ -129,7 +130,11 @@ type apiRange struct {
 
 func gapChain(t *testing.T, base string) apiChain {
 	t.Helper()
-	return apiOf[apiChain](t, base, fmt.Sprintf("/v1/chains/%s/%s/%s/%s", gapKey.Tenant, gapKey.PromptHash, gapKey.Session, gapKey.Chain))
+	return apiOf[apiChain](t, base, chainPath())
+}
+
+func chainPath() string {
+	return fmt.Sprintf("/v1/chains/%s/%s/%s/%s", gapKey.Tenant, gapKey.PromptHash, gapKey.Session, gapKey.Chain)
 }
 
 // The broker's store is rolled back to message 7 of 10 and written past the
@@ -213,6 +218,17 @@ func TestN10DiscardedBeforeTheStart(t *testing.T) {
 	c := gapChain(t, d.HTTPURL)
 	if c.Segments != 3 || c.Coverage != string(events.Incomplete) || len(c.Lost) != 1 || c.Lost[0] != (apiRange{1, 7, emitter.LostTrimmed}) {
 		t.Errorf("chain: %+v", c)
+	}
+	waitUntil(t, "the chain is sealed", func() bool {
+		return strings.Contains(metricsPage(d.HTTPURL), "chaind_seal_jobs{state=\"pending\"} 0\n")
+	})
+	text, err := fetch(d.HTTPURL + chainPath() + "/bundle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := verifier.TrustBundle(t.Context(), strings.NewReader(text), verifier.Options{})
+	if r.ExitCode != verifier.ExitDegraded || !strings.Contains(text, "sequences 1 to 7 of epoch 1 as lost") {
+		t.Errorf("the bundle says %d: %s", r.ExitCode, r.Summary)
 	}
 	page := metricsPage(d.HTTPURL)
 	for _, line := range []string{"chaind_lost_messages 7\n", `chaind_stream_weakness{setting="discard_old"} 1`, `chaind_stream_weakness{setting="max_msgs"} 1`} {
