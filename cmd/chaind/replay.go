@@ -25,8 +25,8 @@ func (c *replayCmd) Help() string {
 chain with the old store if there is one that can be read. The old store and the stream are left as they are. What the
 stream no longer holds is recorded as lost in the new store, and named.
 
-To go on with the new store: stop the daemon, put the new directory's store/ in the place of the old one, and remove
-store.id only if the old one is kept elsewhere. Its evidence is sealed anew into an empty artifacts directory.
+To go on with the new store, put its store/ in the place of the old one and start the daemon once with
+--take-over-artifacts: what is sealed already stands, whatever differs stands beside it.
 
 Exits 0 when every chain is the same (or there was nothing to compare), 4 when one is not, 1 when it could not be done.
 

@@ -66,6 +66,8 @@ type settings struct {
 	TrustFile            string   `help:"YAML list of keys with public_key, comment and status (active, retired, revoked)." env:"CHAIND_TRUST_FILE" group:"settings" placeholder:"FILE"`
 	AllowUnsigned        bool     `help:"Serve unsigned evidence although keys are trusted." env:"CHAIND_ALLOW_UNSIGNED" group:"settings"`
 
+	CheckEvery time.Duration `help:"Time between two checks of everything stored; the first is a minute after the start." default:"24h" env:"CHAIND_CHECK_EVERY" group:"settings"`
+
 	LogLevel  string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"CHAIND_LOG_LEVEL" group:"settings"`
 	LogFormat string `help:"text, json, or auto: text on a terminal." default:"auto" enum:"auto,text,json" env:"CHAIND_LOG_FORMAT" group:"settings"`
 }
@@ -93,9 +95,10 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
 			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile, AllowUnsigned: s.AllowUnsigned,
 		},
-		Version: versionInfo().Version,
-		Logger:  s.logger(a),
-		Now:     a.now,
+		CheckEvery: s.CheckEvery,
+		Version:    versionInfo().Version,
+		Logger:     s.logger(a),
+		Now:        a.now,
 	}, nil
 }
 
