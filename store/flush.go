@@ -242,7 +242,7 @@ func (w *writer) lookup(c *chain, id string) (holder, error) {
 		return holder{}, nil // nothing of this chain is stored outside the journal
 	}
 	w.number = idKey(w.number[:0], c.next.no, id)
-	payload, err := w.get(tableIDs, w.number)
+	payload, err := w.holder(w.number)
 	if payload == nil || err != nil {
 		return holder{}, err
 	}

@@ -243,7 +243,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	clear(w.epochs)
 	clear(w.touched)
 	w.touched = w.touched[:0]
-	w.newJobs, w.newRejections = false, false
+	w.ids, w.newJobs, w.newRejections = nil, false, false
 }
 
 // publish lets readers see the committed transaction.
