@@ -178,6 +178,58 @@ func TestDockerfileBuildsAndStartsWhatExists(t *testing.T) {
 	}
 }
 
+// TestContainersFindWhatIsMountedAndPublished follows each path and port to its
+// other end: a file that a command names is mounted, the database lies on a
+// volume, and a published port is one that is listened on.
+func TestContainersFindWhatIsMountedAndPublished(t *testing.T) {
+	data := regexp.MustCompile(`(?m)^ENV CHAIND_DATA_DIR=(\S+)$`).FindStringSubmatch(readHouse(t, "Dockerfile"))
+	if data == nil {
+		t.Fatal("Dockerfile sets no data directory")
+	}
+	for _, file := range composeFiles {
+		c := readCompose(t, file)
+		for name, service := range c.Services {
+			var targets []string
+			for _, volume := range service.Volumes {
+				targets = append(targets, strings.Split(volume, ":")[1])
+			}
+			for _, arg := range service.Command {
+				if strings.HasPrefix(arg, "/") && !slices.Contains(targets, arg) {
+					t.Errorf("%s: service %s is started with %s, which is not mounted", file, name, arg)
+				}
+			}
+			listen, ok := service.Environment["CHAIND_HTTP_LISTEN"]
+			if !ok {
+				continue
+			}
+			if !slices.Contains(targets, data[1]) {
+				t.Errorf("%s: no volume keeps %s of service %s", file, data[1], name)
+			}
+			for _, port := range service.Ports {
+				if !strings.HasSuffix(port, listen[strings.LastIndex(listen, ":"):]) {
+					t.Errorf("%s: service %s publishes %s and listens on %s", file, name, port, listen)
+				}
+			}
+		}
+	}
+}
+
+// TestDockerfileShipsWhatItBuilds follows the binary from its package to the
+// entry point.
+func TestDockerfileShipsWhatItBuilds(t *testing.T) {
+	text := readHouse(t, "Dockerfile")
+	build := regexp.MustCompile(`go build .*-o (\S+) (\./\S+)`).FindStringSubmatch(text)
+	if build == nil {
+		t.Fatal("Dockerfile builds nothing")
+	}
+	if _, err := os.Stat(filepath.Join(root, build[2], "main.go")); err != nil {
+		t.Errorf("Dockerfile builds %s: %v", build[2], err)
+	}
+	if !strings.Contains(text, "COPY --from=build "+build[1]+" /chaind\n") {
+		t.Errorf("Dockerfile does not copy %s to its entry point", build[1])
+	}
+}
+
 func TestSampleConfigurationIsTheDefault(t *testing.T) {
 	plain, a, _ := commandLine(t, "serve")
 	want, err := plain.Serve.daemonConfig(a)
