@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -238,4 +239,53 @@ func openHere(dir string) error {
 	}
 	fmt.Println(time.Since(start).Nanoseconds())
 	return s.Close()
+}
+
+// openWritten counts what the kernel was asked to write to the disk while a
+// store takes in events, and what its file has grown to, for each byte of their
+// payloads.
+func openWritten(ctx context.Context, l *lab) (*contest, error) {
+	n := min(l.segments, 100_000)
+	payload := 0
+	for i := range 1000 {
+		payload += len(stepPayload(i, i == 0, 0))
+	}
+	per := float64(payload) / 1000
+	return &contest{
+		limit: func(int) (sample, error) { return sample{values: []float64{per, per}}, nil },
+		ours: func(round int) (sample, error) {
+			dir := filepath.Join(l.dir, fmt.Sprint("written", round))
+			before, err := writtenBytes()
+			if err != nil {
+				return sample{}, err
+			}
+			if err := fill(ctx, dir, n); err != nil {
+				return sample{}, err
+			}
+			after, err := writtenBytes()
+			if err != nil {
+				return sample{}, err
+			}
+			info, err := os.Stat(filepath.Join(dir, "chaind.db"))
+			if err != nil {
+				return sample{}, err
+			}
+			return sample{values: []float64{float64(after-before) / float64(n), float64(info.Size()) / float64(n)}}, nil
+		},
+		close: func() error { return nil },
+	}, nil
+}
+
+// writtenBytes is what this process has sent to the disk so far (Linux).
+func writtenBytes() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0, fmt.Errorf("count written bytes: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "write_bytes:"); ok {
+			return strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		}
+	}
+	return 0, errors.New("count written bytes: the kernel does not say")
 }

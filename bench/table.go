@@ -10,6 +10,7 @@ func rows() []row {
 		{"ingest-1024", ingest + "1,024 chains", transport, []goal{{bound: 0.85, unit: rate}}, openIngest(1024)},
 		{"ingest-100k", ingest + "100,000 open chains", transport, []goal{{bound: 0.85, unit: rate}}, openIngest(100_000)},
 		{"drain", "drain of a stored backlog", "bare consume of the same stream", []goal{{bound: 0.80, unit: rate}}, openDrain},
+		{"readers", "ingest beside 50 clients that list, read and verify, each twice a second", "the same without readers", []goal{{bound: 0.90, unit: rate}}, openReaders},
 		latencyRow(100), latencyRow(1000),
 		appendRow(1, 0.45), appendRow(64, 0.65), appendRow(1024, 0.60),
 		{"append-sqlite", "durable append, 1,024 appenders", "SQLite, WAL, full sync, group commit", []goal{{bound: 2.5, unit: rate}}, openPeer("sqlite", 1024)},
@@ -22,5 +23,7 @@ func rows() []row {
 		{"verify", "verify a run bundle of 20,000 segments", "SHA-256 of its bytes", []goal{{bound: 0.05, unit: "B/s"}}, openVerify},
 		{"verify-linear", "verify a run bundle of 20,000 segments, by the byte", "the same of 2,000 segments", []goal{{bound: 0.8, unit: "B/s"}}, openVerifyLinear},
 		{"start", "open a store with many segments", "2 s, 200 MiB", []goal{{label: "time", bound: 1, most: true, unit: "s"}, {label: "memory", bound: 1, most: true, unit: "MiB"}}, openStart},
+		{"written", "bytes to the disk for an event appended in batches of 4,000, and of the file it is in", "bytes of its payload",
+			[]goal{{label: "written", bound: 3, most: true, unit: "B/event"}, {label: "file", bound: 1.5, most: true, unit: "B/event"}}, openWritten},
 	}
 }
