@@ -78,6 +78,7 @@ func (a *app) judge(name string, o verifier.Options) *verifier.Report {
 		return verifier.File(a.ctx, failing{err}, o)
 	}
 	defer f.Close()
+	defer boundMemory(f)()
 	return verifier.File(a.ctx, f, o)
 }
 

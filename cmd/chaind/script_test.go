@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand})
+	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand, "chaind-peak": peakCommand})
 }
 
 // TestScripts runs the behaviours in testdata/script, one file each.

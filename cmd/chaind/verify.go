@@ -162,6 +162,7 @@ func (c *verifyCmd) verify(a *app, name string, o verifier.Options) *verifier.Re
 		return verifier.File(a.ctx, failing{err}, o)
 	}
 	defer f.Close()
+	defer boundMemory(f)()
 	if path, err := filepath.Abs(name); err == nil {
 		o.Location = verifier.LocationOf(filepath.ToSlash(path))
 	}
