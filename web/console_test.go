@@ -3,6 +3,8 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -27,13 +29,23 @@ type living struct {
 	js jetstream.JetStream
 }
 
-// live runs a signing daemon for the time of the test.
-func live(t *testing.T) *living {
+// live runs a signing daemon for the time of the test. With secrets it answers
+// only to their bearers, who may read the tenant acme.
+func live(t *testing.T, secrets ...string) *living {
 	t.Helper()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "signing.key")
 	if _, err := daemon.CreateKey(key); err != nil {
 		t.Fatal(err)
+	}
+	tokens := ""
+	for _, secret := range secrets {
+		sum := sha256.Sum256([]byte(secret))
+		entry := daemon.TokenEntry{SHA256: hex.EncodeToString(sum[:]), Tenants: []string{"acme"}}
+		tokens = filepath.Join(dir, "tokens.yaml")
+		if err := os.WriteFile(tokens, []byte(entry.YAML()), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	public := strings.TrimSpace(string(read(t, key+".pub")))
 	ctx, stop := context.WithCancel(context.Background())
@@ -42,7 +54,7 @@ func live(t *testing.T) *living {
 		stopped <- daemon.Run(ctx, daemon.Config{
 			DataDir: filepath.Join(dir, "data"),
 			NATS:    daemon.NATSConfig{Listen: "127.0.0.1:-1"},
-			HTTP:    daemon.HTTPConfig{Listen: "127.0.0.1:0"},
+			HTTP:    daemon.HTTPConfig{Listen: "127.0.0.1:0", Tokens: tokens},
 			Keys:    daemon.KeyConfig{SigningKey: key, Trusted: []string{public}},
 			Logger:  slog.New(slog.DiscardHandler),
 			Now:     time.Now,
@@ -204,4 +216,24 @@ func TestConsoleViews(t *testing.T) {
 		b.examine(code, "console-"+v[0])
 	}
 	b.quiet(l.HTTPURL)
+}
+
+// TestConsoleAsksForAToken: with tokens the page is empty until it has one, and
+// then shows what that token may read.
+func TestConsoleAsksForAToken(t *testing.T) {
+	b := open(t)
+	const secret = "a-token-for-acme"
+	l := live(t, secret)
+	l.publish(t, "../docs/example.jsonl")
+	b.run(chromedp.Navigate(l.HTTPURL + "/"))
+	b.until(`document.getElementById("token") !== null`)
+	if eval[bool](b, `document.querySelector("#view tbody") !== null`) {
+		t.Error("chains are shown without a token")
+	}
+	b.run(chromedp.SendKeys("#token", secret, chromedp.ByQuery), chromedp.Click("#alerts button", chromedp.ByQuery))
+	b.until(`document.body.dataset.view === "chains" && document.querySelector("#view tbody tr a")?.textContent === "example"`)
+	b.until(`sampleProblem !== ""`)
+	if got := eval[string](b, `document.cookie + JSON.stringify(localStorage)`); got != "{}" {
+		t.Errorf("the page keeps %s", got)
+	}
 }

@@ -25,6 +25,9 @@ function rate(name, label) {
 	return points.slice(1).map((p, i) => ({ at: p.at, value: Math.max(0, p.value - points[i].value) * 1000 / Math.max(1, p.at - points[i].at) }));
 }
 
+// span is how far back the plots go: what there is, a minute at least.
+const span = (now) => Math.min(sampleWindow, Math.max(60000, samples.length ? now - samples[0].at : 0));
+
 const latest = (name, label) => samples.length ? total(samples[samples.length - 1].found, name, label) : 0;
 
 const verdicts = [["appended", "appended"], ["duplicate", "duplicate"], ["rejected", "rejected"], ["late", "late"]];
@@ -47,10 +50,10 @@ function tiles() {
 		el("div", { class: "tile-value" }, value, unit && el("span", { class: "quiet small" }, " " + unit)), line);
 	if (sampleProblem && !samples.length) return null;
 	return el("div", { class: "tiles" },
-		tile("Events taken in", short(last(taken)), "a second", spark(taken, sampleWindow, now)),
-		tile("Not yet applied", short(latest("chaind_intake_lag_messages")), "in the stream", spark(level("chaind_intake_lag_messages"), sampleWindow, now)),
-		tile("Chains sealed", short(latest("chaind_seals_total")), "since the start", spark(level("chaind_seals_total"), sampleWindow, now)),
-		tile("Rejected", short(latest("chaind_events_total", verdictSeries("reject"))), "since the start", spark(level("chaind_events_total", verdictSeries("reject")), sampleWindow, now)));
+		tile("Events taken in", short(last(taken)), "a second", spark(taken, span(now), now)),
+		tile("Not yet applied", short(latest("chaind_intake_lag_messages")), "in the stream", spark(level("chaind_intake_lag_messages"), span(now), now)),
+		tile("Chains sealed", short(latest("chaind_seals_total")), "since the start", spark(level("chaind_seals_total"), span(now), now)),
+		tile("Rejected", short(latest("chaind_events_total", verdictSeries("reject"))), "since the start", spark(level("chaind_events_total", verdictSeries("reject")), span(now), now)));
 }
 
 // The view of all that goes on: plots, histories of the stream, what was lost.
@@ -65,9 +68,9 @@ class ActivityView {
 	async refresh() {
 		const now = Date.now();
 		show(this.plots, sampleProblem ? el("p", { class: "note" }, sampleProblem) : [
-			plot("Events taken in", "a second", verdicts.map(([name, word]) => ({ name, points: rate("chaind_events_total", verdictSeries(word)) })), sampleWindow, now),
-			plot("Messages not yet applied", "messages", [{ name: "lag", points: level("chaind_intake_lag_messages") }], sampleWindow, now),
-			plot("Chains sealed", "a second", ["heads", "unplanned", "nonconforming"].map((c) => ({ name: c === "heads" ? "conforming" : c, points: rate("chaind_seals_total", `class="${c}"`) })), sampleWindow, now),
+			plot("Events taken in", "a second", verdicts.map(([name, word]) => ({ name, points: rate("chaind_events_total", verdictSeries(word)) })), span(now), now),
+			plot("Messages not yet applied", "messages", [{ name: "lag", points: level("chaind_intake_lag_messages") }], span(now), now),
+			plot("Chains sealed", "a second", ["heads", "unplanned", "nonconforming"].map((c) => ({ name: c === "heads" ? "conforming" : c, points: rate("chaind_seals_total", `class="${c}"`) })), span(now), now),
 			bars("Sealed since the start", ["heads", "unplanned", "nonconforming", "empty"].map((c) => ({ name: c === "heads" ? "conforming" : c, tone: { heads: "good", unplanned: "fair", nonconforming: "bad" }[c] || "idle", value: latest("chaind_seals_total", `class="${c}"`) }))),
 		]);
 		if (!this.drawn) await this.drawGaps();

@@ -91,8 +91,7 @@ class ChainView {
 }
 
 // long shows the first entries of a list and keeps the others folded.
-function long(list, show) {
-	const first = 5;
+function long(list, show, first = 5) {
 	return [show(list.slice(0, first)), list.length > first && details(count(list.length - first) + " more", false, show(list.slice(first)))];
 }
 

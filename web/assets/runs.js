@@ -79,7 +79,7 @@ class RejectedView {
 		const found = [];
 		let more = false;
 		await everyPage("/v1/rejected", { limit: 200 }, (page) => { found.push(...page.rejected); more = Boolean(page.next) && found.length >= 1000; return !more; });
-		show(this.list, found.length ? rejectedTable(found.reverse(), true) : el("p", { class: "quiet" }, "None."), more && el("p", { class: "quiet" }, "The first 1,000 are shown; chaind rejected lists all."));
+		show(this.list, found.length ? long(found.reverse(), (some) => rejectedTable(some, true), 25) : el("p", { class: "quiet" }, "None."), more && el("p", { class: "quiet" }, "The first 1,000 are shown; chaind rejected lists all."));
 	}
 }
 

@@ -177,7 +177,7 @@ class Timeline {
 		const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 		if (!(event.key in moves)) return;
 		event.preventDefault();
-		this.choose(Math.min(this.rows.length - 1, Math.max(0, Math.max(this.chosen, 0) + (this.chosen < 0 ? 0 : moves[event.key]))));
+		this.choose(Math.min(this.rows.length - 1, Math.max(0, this.chosen + moves[event.key])));
 	}
 
 	choose(i) {
