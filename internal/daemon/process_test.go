@@ -16,6 +16,7 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
 )
 
 // Tests that kill a process run this binary again as that process. It tells on
@@ -33,7 +34,14 @@ func TestMain(m *testing.M) {
 	case roleBroker:
 		os.Exit(brokerProcess(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m,
+		// One per process, started by the server's account and process statistics.
+		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/pse.periodic"),
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.init.0.func1"),
+		// The tests' own HTTP client keeps its connections for a while.
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	)
 }
 
 func daemonProcess(args []string) int {
