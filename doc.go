@@ -16,7 +16,9 @@
 //   - sidecar, sealer: evidence files, written once a chain has ended
 //   - bundle, engine: trust bundles (.tsb) and how their claims are re-derived
 //   - keys, verifier: whom to trust, and the ordered checks behind a verdict
+//   - export: evidence, report and verifier in one folder, with a signed list
 //   - server: HTTP, read only
+//   - web: the console, and the page that verifies in a browser
 //   - internal/daemon: configuration, wiring, start and stop order
 //   - cmd/chaind: flags, text, exit codes
 //
