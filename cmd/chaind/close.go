@@ -41,6 +41,18 @@ type closeResult struct {
 	Head      string `json:"head,omitempty"`
 }
 
+// remark adds what the verdict alone does not say. A chain that ends without a
+// head held nothing, which a mistyped name does too.
+func (r *closeResult) remark() string {
+	switch {
+	case r.Detail != "":
+		return ": " + r.Detail
+	case r.Verdict == string(events.Finished) && r.Head == "":
+		return ", without any segment: is that its name?"
+	}
+	return ""
+}
+
 func (c *closeCmd) Run(a *app) error {
 	key := events.Key{Tenant: c.Tenant, PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain}
 	if key.Tenant == "_" {
@@ -57,7 +69,7 @@ func (c *closeCmd) Run(a *app) error {
 	if c.JSON {
 		err = a.printJSON(result)
 	} else {
-		err = a.printf("%s: %s at stream sequence %d %s\n", c.Chain, result.Verdict, result.StreamSeq, result.Detail)
+		err = a.printf("%s: %s at stream sequence %d%s\n", c.Chain, result.Verdict, result.StreamSeq, result.remark())
 	}
 	if err != nil {
 		return err
@@ -87,7 +99,7 @@ func (c *closeCmd) send(a *app, key events.Key) (emitter.EventReceipt, error) {
 	defer stop()
 	seq, _, err := relay.Publish(a.ctx, key.Subject(events.VerbSeal), nil, c.payload())
 	if err != nil {
-		return emitter.EventReceipt{}, cannot(err, publishHint(err))
+		return emitter.EventReceipt{}, cannot(err, publishHint(key.Subject(events.VerbSeal), err))
 	}
 	patience := time.NewTimer(c.Wait)
 	defer patience.Stop()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -82,6 +83,10 @@ func eachLine(in io.Reader, visit func(n int, l line) error) error {
 		}
 		var l line
 		if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(false)); err != nil {
+			var shape *json.SemanticError // whose text is about Go types
+			if errors.As(err, &shape) {
+				err = errors.New("not a line of this format")
+			}
 			return cannot(fmt.Errorf("read line %d: %w", n+1, err), `each line is {"subject":…,"headers":{…},"payload":"…"}, the payload as a string`)
 		}
 		if l.Subject == "" {
@@ -91,7 +96,11 @@ func eachLine(in io.Reader, visit func(n int, l line) error) error {
 			return err
 		}
 	}
-	if err := scanner.Err(); err != nil {
+	err := scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("longer than %d bytes", maxLine)
+	}
+	if err != nil {
 		return cannot(fmt.Errorf("read line %d: %w", n+1, err), "")
 	}
 	return nil
@@ -156,7 +165,11 @@ func (c *publishCmd) finish(a *app, r published) error {
 
 func (r *published) print(a *app) error {
 	for _, f := range r.Faults {
-		if err := a.printf("line %d: %s: %s: %s\n", f.Line, verifier.Escape(f.EventID), f.Class, verifier.Escape(f.Detail)); err != nil {
+		id := "" // of an event whose id could not be read
+		if f.EventID != "" {
+			id = verifier.Escape(f.EventID) + ": "
+		}
+		if err := a.printf("line %d: %s%s: %s\n", f.Line, id, f.Class, verifier.Escape(f.Detail)); err != nil {
 			return err
 		}
 	}
@@ -194,7 +207,7 @@ func (c *publishCmd) publish(a *app, in io.Reader) error {
 		}
 		seq, _, err := relay.Publish(a.ctx, l.Subject, l.Headers, []byte(l.Payload))
 		if err != nil {
-			return cannot(fmt.Errorf("line %d: %w", n, err), publishHint(err))
+			return cannot(fmt.Errorf("line %d: %w", n, err), publishHint(l.Subject, err))
 		}
 		result.Events++
 		// Without a chain there is no subject for a receipt: such an event is
@@ -235,11 +248,14 @@ func followReceipts(listen func(subject string) error) func(subject string) erro
 	}
 }
 
-func publishHint(err error) string {
-	if errors.Is(err, emitter.ErrNoStream) {
-		return "the daemon creates the stream when it starts: run `chaind serve` first"
+func publishHint(subject string, err error) string {
+	switch {
+	case !errors.Is(err, emitter.ErrNoStream):
+		return ""
+	case !strings.HasPrefix(subject, events.SubjectRoot+"."):
+		return "subjects of events begin with " + events.SubjectRoot + "., see docs/events.md; --lint finds such lines without sending"
 	}
-	return ""
+	return "the daemon creates the stream when it starts: run `chaind serve` first"
 }
 
 // answers collects receipts by stream sequence.
