@@ -119,7 +119,7 @@ func TestRunsListEveryChain(t *testing.T) {
 	if got != total || total == 0 {
 		t.Errorf("%d runs listed, want %d", got, total)
 	}
-	if page, _, err := s.Runs(RunQuery{RunID: "pr0"}); err != nil || len(page) != 0 {
+	if page, _, err := s.Runs(RunQuery{RunID: "pr-of-no-run"}); err != nil || len(page) != 0 {
 		t.Errorf("unknown run: %v, %v", page, err)
 	}
 }
