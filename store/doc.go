@@ -23,7 +23,8 @@
 // file whose name begins with "creating-". store.id is one line, "chaind store
 // {32 hex digits} has had {decimal} bytes": the identity and the least size of the
 // database, so that a truncated or foreign one shows before it is mapped. A
-// backup is chaind.db alone.
+// backup is chaind.db alone: a database that lies there without its mark is a
+// restored one, and its streams begin new epochs ("restored").
 //
 // # Layout, schema version 1
 //
@@ -75,7 +76,8 @@
 //
 // # Compatibility
 //
-// A reader refuses a higher schema version. A new table, or a new member at the
-// end of a payload, is a new version; a later program will read the older ones and
-// upgrade a copy.
+// A program opens one schema version, its own. A higher one is refused; a lower
+// one is, too, until [Upgrade] has been asked for, which keeps a copy of the
+// database as it was and then changes it in one transaction. A new table, or a new
+// member at the end of a payload, is a new version.
 package store
