@@ -98,7 +98,6 @@ func parameters() map[string]tree {
 		"since":      plain("Last event at or after this: RFC 3339, or Unix milliseconds."),
 		"until":      plain("Last event before this: RFC 3339, or Unix milliseconds."),
 		"after":      plain("The next of the page before."),
-		"from":       {"description": "Start at this number instead of the beginning.", "schema": tree{"type": "integer", "minimum": 0}},
 		"from":       {"description": "Position of the first one wanted, instead of after.", "schema": tree{"type": "integer", "minimum": 0}},
 		"limit":      {"description": "Entries of a page.", "schema": tree{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}},
 	}
