@@ -12,10 +12,10 @@ import (
 
 const (
 	// censusPause is the least time between two counts of the open chains.
-	censusPause = 15 * time.Second
+	censusPause = 30 * time.Second
 	// censusShare bounds what counting may take: a count that took long is
 	// followed by a pause this many times as long.
-	censusShare = 20
+	censusShare = 50
 )
 
 // census counts what is under way. Counting reads every chain's entry in the
