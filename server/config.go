@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/chaind/chaind/events"
@@ -94,7 +95,7 @@ type server struct {
 	gate     *gate
 	held     *budget
 	verdicts *verdicts
-	site     *site
+	site     func() *site // made at the first request for a page
 }
 
 // New makes the handler of all routes. Serve it with [NewHTTPServer], which
@@ -124,6 +125,6 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	n := cmp.Or(max(cfg.Verifications, 0), runtime.GOMAXPROCS(0))
-	s := &server{Config: cfg, gate: newGate(n, verifyWait), held: &budget{limit: maxHeld}, verdicts: newVerdicts(maxVerdicts), site: newSite()}
+	s := &server{Config: cfg, gate: newGate(n, verifyWait), held: &budget{limit: maxHeld}, verdicts: newVerdicts(maxVerdicts), site: sync.OnceValue(newSite)}
 	return s.handler(), nil
 }

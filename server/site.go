@@ -11,7 +11,8 @@ const (
 	gzipMediaType = "application/gzip"
 )
 
-// site are the pages for people, made once.
+// site are the pages for people. Joining and hashing them takes some
+// milliseconds and megabytes, which commands that only read do not need.
 type site struct {
 	console, verify web.Page
 	engine          *content
@@ -30,24 +31,24 @@ func newSite() *site {
 // console serves the page that shows what the read API says. The page itself
 // tells nothing, so that it needs no token; what it asks for does.
 func (s *server) console(w http.ResponseWriter, r *http.Request, _ access) error {
-	return s.servePage(w, r, "console", s.site.console.Policy)
+	return s.servePage(w, r, "console", s.site().console.Policy)
 }
 
 // verifyPage serves the page that verifies files in the browser.
 func (s *server) verifyPage(w http.ResponseWriter, r *http.Request, _ access) error {
-	return s.servePage(w, r, "verify", s.site.verify.Policy)
+	return s.servePage(w, r, "verify", s.site().verify.Policy)
 }
 
 func (s *server) servePage(w http.ResponseWriter, r *http.Request, name, policy string) error {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	s.site.pages[name].serve(w, r)
+	s.site().pages[name].serve(w, r)
 	return nil
 }
 
 // engine serves the verifier that the console runs.
 func (s *server) engine(w http.ResponseWriter, r *http.Request, _ access) error {
-	s.site.engine.serve(w, r)
+	s.site().engine.serve(w, r)
 	return nil
 }
