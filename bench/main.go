@@ -37,6 +37,7 @@ type options struct {
 	rounds             int
 	json, cpuprofile   string
 	dir, open          string
+	peak               bool
 	lab                lab
 }
 
@@ -52,6 +53,7 @@ func parse(args []string, stderr io.Writer) (*options, []string, error) {
 	f.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of the whole run to this file")
 	f.StringVar(&o.dir, "dir", "", "work below this directory, on the disk to be measured; default: the one for temporary files")
 	f.StringVar(&o.open, "open", "", "open the store in this directory, say how long it took, and end (the row start)")
+	f.BoolVar(&o.peak, "peak", false, "run the command that follows, and say its exit code and the bytes of its peak (the memory rows)")
 	f.IntVar(&o.lab.events, "events", 20_000, "events of one round of ingest and drain")
 	f.IntVar(&o.lab.batch, "batch", 0, "most events of one durable transaction; 0: the daemon's choice")
 	f.IntVar(&o.lab.size, "size", 0, "least bytes of an event; 0: a small step, about 460")
@@ -97,6 +99,8 @@ func (o *options) do(names []string, stdout, stderr io.Writer) error {
 			fmt.Fprintf(stdout, "%-14s %s\n", r.name, r.what)
 		}
 		return nil
+	case o.peak && len(names) > 0:
+		return runPeak(names)
 	case o.open != "":
 		return openHere(o.open)
 	case o.compare:

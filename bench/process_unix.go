@@ -15,28 +15,56 @@ import (
 	"time"
 )
 
-// peakMiB is the largest resident size that an ended process had. It counts
-// the pages of mapped files that were touched.
-func peakMiB(p *os.ProcessState) float64 {
-	u, ok := p.SysUsage().(*syscall.Rusage)
+// A new process counts the size of the one that it was forked from, so whose
+// peak is to be known is started by a small process that does nothing else: this
+// program once more, with -peak.
+
+// runPeak runs a command and says its exit code and its largest resident size,
+// pages of mapped files that were touched included, in bytes.
+func runPeak(args []string) error {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		return err
+	}
+	u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return 0
+		return errors.New("the system does not tell the size of processes")
 	}
+	unit := int64(1 << 10)
 	if runtime.GOOS == "darwin" {
-		return float64(u.Maxrss) / (1 << 20)
+		unit = 1
 	}
-	return float64(u.Maxrss) / (1 << 10)
+	fmt.Println(cmd.ProcessState.ExitCode(), u.Maxrss*unit)
+	return nil
 }
 
-// openElsewhere runs openHere in another process: seconds, and peak MiB.
+// peakOf is runPeak in that small process: the exit code, and MiB.
+func peakOf(ctx context.Context, command ...string) (code int, mib float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.CommandContext(ctx, self, append([]string{"-peak"}, command...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, 0, fmt.Errorf("run %s: %w", command[0], err)
+	}
+	var bytes float64
+	if _, err := fmt.Sscan(string(out), &code, &bytes); err != nil {
+		return 0, 0, fmt.Errorf("run %s: %w", command[0], err)
+	}
+	return code, bytes / (1 << 20), nil
+}
+
+// openElsewhere runs openHere in another process, twice: seconds, and peak MiB.
 func openElsewhere(ctx context.Context, dir string) (sample, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return sample{}, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-open", dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := exec.CommandContext(ctx, self, "-open", dir).Output()
 	if err != nil {
 		return sample{}, fmt.Errorf("open store in a process of its own: %w", err)
 	}
@@ -44,7 +72,11 @@ func openElsewhere(ctx context.Context, dir string) (sample, error) {
 	if err != nil {
 		return sample{}, errors.New("the process that opens the store said something else")
 	}
-	return sample{values: []float64{time.Duration(took).Seconds(), peakMiB(cmd.ProcessState)}}, nil
+	code, mib, err := peakOf(ctx, self, "-open", dir)
+	if err == nil && code != 0 {
+		err = errors.New("the store does not open a second time")
+	}
+	return sample{values: []float64{time.Duration(took).Seconds(), mib}}, err
 }
 
 // cpuTime is what this process has used so far.
