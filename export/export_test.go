@@ -340,3 +340,11 @@ func FuzzParseManifest(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzzCorpusIsThere(t *testing.T) {
+	t.Parallel()
+	seeds, err := filepath.Glob("testdata/fuzz/FuzzParseManifest/*")
+	if err != nil || len(seeds) < 3 {
+		t.Errorf("%d seeds, %v", len(seeds), err)
+	}
+}
