@@ -111,7 +111,8 @@ func (c *checking) word() verifier.Verdict {
 }
 
 func (c *checking) sentence() string {
-	for _, f := range c.report.Errors {
+	if len(c.report.Errors) > 0 {
+		f := c.report.Errors[0]
 		said := fmt.Sprintf("%s: %s", f.Code, f.Detail)
 		if n := len(c.report.Errors) - 1; n > 0 {
 			said += fmt.Sprintf(" (and %d more)", n)
