@@ -163,6 +163,11 @@ func (v *view) replay(cv *chainView) (*events.State, map[string]holder, standing
 	if err != nil {
 		return nil, nil, standing{}, inChain(err, cv.last.key)
 	}
+	return v.replayFrom(rec, cv)
+}
+
+// replayFrom is replay from a record that may be further than the stored one.
+func (v *view) replayFrom(rec *chainRecord, cv *chainView) (*events.State, map[string]holder, standing, error) {
 	state, err := rec.decode(cv.no)
 	if err != nil {
 		return nil, nil, standing{}, err

@@ -57,7 +57,8 @@ type view struct {
 	h   hash.Hash
 	sum [sha256.Size]byte
 
-	horizon uint64 // last arrival number that the transaction knows
+	horizon uint64   // last arrival number that the transaction knows
+	replays *replays // of readers; nil: the writer, which keeps states itself
 
 	lastTable  *table // the table asked for last, and its bucket
 	lastBucket *bbolt.Bucket

@@ -183,12 +183,6 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	return r, err
 }
 
-// current is a chain's state and standing as the transaction has them.
-func (v *view) current(cv *chainView) (*events.State, standing, error) {
-	state, _, last, err := v.replay(cv)
-	return state, last, err
-}
-
 // WhyLost is the coverage reason of a chain that was open across a lost range.
 const WhyLost = "lost_range"
 

@@ -68,6 +68,8 @@ type Store struct {
 	open   sync.RWMutex
 	closed bool
 
+	replays replays // of readers; locks for itself
+
 	// token is held by whoever writes: the leader of a group commit, or Close
 	// for good. It covers all that only the writer touches.
 	token chan struct{}

@@ -342,7 +342,7 @@ func (s *Store) view(fn func(*view) error) (err error) {
 	if err != nil || !found {
 		return errors.Join(err, missingCounters(found))
 	}
-	v.horizon = n.arrivals
+	v.horizon, v.replays = n.arrivals, &s.replays
 	return fn(v)
 }
 
