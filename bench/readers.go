@@ -100,6 +100,10 @@ func (p *plant) startReaders(ctx context.Context) (stop func() error) {
 		all.Go(func() {
 			tick := time.NewTicker(readerPause)
 			defer tick.Stop()
+			select { // not all at once
+			case <-time.After(readerPause * time.Duration(i) / readers):
+			case <-ctx.Done():
+			}
 			for n := i; ctx.Err() == nil && faults[i] == nil; n++ {
 				faults[i] = ask(ctx, client, p.info.HTTPURL+paths[n%len(paths)])
 				select {
