@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/chaind/chaind/bundle"
@@ -73,13 +72,13 @@ func (a *app) judge(name string, o verifier.Options) *verifier.Report {
 	if name == "-" {
 		return verifier.File(a.ctx, a.stdin, o)
 	}
-	f, err := os.Open(name)
+	f, err := a.open(name)
 	if err != nil {
 		return verifier.File(a.ctx, failing{err}, o)
 	}
 	defer f.Close()
 	defer boundMemory(f)()
-	return verifier.File(a.ctx, f, o)
+	return verifier.File(a.ctx, a.reading(f), o)
 }
 
 // verifyText judges the bytes of a bundle that is about to be written.

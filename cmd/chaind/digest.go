@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"unicode/utf8"
 
 	"github.com/chaind/chaind/segments"
@@ -65,12 +64,12 @@ func readInput(a *app, name string) ([]byte, error) { return readBounded(a, name
 func readBounded(a *app, name string, limit int64) ([]byte, error) {
 	in := a.stdin
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := a.open(name)
 		if err != nil {
 			return nil, cannot(err, "")
 		}
 		defer f.Close()
-		in = f
+		in = a.reading(f)
 	}
 	text, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(text)) > limit {

@@ -10,13 +10,14 @@ import (
 	"github.com/chaind/chaind/bundle"
 	runs "github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/sidecar"
 	"github.com/chaind/chaind/verifier"
 )
 
 // fromEvidence packs the run of an evidence file, with the texts behind its
 // digests that the user has at hand.
 func (c *bundleCmd) fromEvidence(a *app) (*bundle.Draft, error) {
-	text, err := readBounded(a, c.Evidence, bundle.MaxBytes)
+	text, err := readBounded(a, c.Evidence, sidecar.MaxEvidence)
 	if err != nil {
 		return nil, &problem{code: exitEnvelope, err: err}
 	}

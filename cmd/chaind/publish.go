@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -58,12 +57,12 @@ type line struct {
 func (c *publishCmd) Run(a *app) error {
 	in := a.stdin
 	if c.File != "-" {
-		f, err := os.Open(c.File)
+		f, err := a.open(c.File)
 		if err != nil {
 			return cannot(err, "")
 		}
 		defer f.Close()
-		in = f
+		in = a.reading(f)
 	}
 	if c.Lint {
 		return c.lint(a, in)

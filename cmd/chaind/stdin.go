@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
 )
 
@@ -27,4 +28,33 @@ func (b *breakable) Read(p []byte) (int, error) {
 		}()
 	})
 	return b.out.Read(p)
+}
+
+// open opens a file by name, unless the program is told to stop first: opening
+// a pipe waits for its other end.
+func (a *app) open(name string) (*os.File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() { // ends with the open, or with the process
+		f, err := os.Open(name)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return o.f, o.err
+	case <-a.ctx.Done():
+		return nil, context.Cause(a.ctx)
+	}
+}
+
+// reading gives a reader of an open file that a signal ends, also where the
+// file is a pipe or a terminal.
+func (a *app) reading(f *os.File) io.Reader {
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f
+	}
+	return &breakable{ctx: a.ctx, in: f}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,5 +47,28 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 	got, err := io.ReadAll(&breakable{ctx: t.Context(), in: strings.NewReader(want)})
 	if err != nil || string(got) != want {
 		t.Fatalf("%d bytes of %d: %v", len(got), len(want), err)
+	}
+}
+
+// Opening a pipe waits for its other end, which may never come.
+func TestPipeWithoutWriterDoesNotOutliveASignal(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range []string{"publish --lint", "verify", "explain", "digest plan"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan int, 1)
+		go func() { done <- run(ctx, append(strings.Fields(args), pipe), nil, io.Discard, io.Discard) }()
+		cancel()
+		select {
+		case code := <-done:
+			if code == exitOK {
+				t.Errorf("chaind %s: exit 0 although nothing was read", args)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("chaind %s: goes on after the signal", args)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -157,7 +156,7 @@ func (c *verifyCmd) verify(a *app, name string, o verifier.Options) *verifier.Re
 	if name == "-" {
 		return verifier.File(a.ctx, a.stdin, o)
 	}
-	f, err := os.Open(name)
+	f, err := a.open(name)
 	if err != nil {
 		return verifier.File(a.ctx, failing{err}, o)
 	}
@@ -166,7 +165,7 @@ func (c *verifyCmd) verify(a *app, name string, o verifier.Options) *verifier.Re
 	if path, err := filepath.Abs(name); err == nil {
 		o.Location = verifier.LocationOf(filepath.ToSlash(path))
 	}
-	return verifier.File(a.ctx, f, o)
+	return verifier.File(a.ctx, a.reading(f), o)
 }
 
 // failing is a reader of a file that could not be opened.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/keys/openssh"
@@ -16,10 +17,20 @@ import (
 // maxKeyFile bounds a key or passphrase file, in bytes.
 const maxKeyFile = openssh.MaxKeyFile
 
+// ErrPublicKeyFile refuses to sign with what is published.
+var ErrPublicKeyFile = errors.New("this is the public key; the signing key is the file without .pub")
+
 // LoadSigningKey reads a signing key file: the 32-byte seed in hex, or an
 // OpenSSH Ed25519 private key, whose passphrase comes from passphrase when it
 // has one (nil: encrypted keys are refused).
+//
+// A public key has the form of a seed. Signing with one would make a secret of
+// what everybody has, so a file that is named as a public key is refused
+// ([ErrPublicKeyFile]).
 func LoadSigningKey(path string, passphrase openssh.Passphrase) (*keys.Signer, error) {
+	if strings.HasSuffix(path, ".pub") {
+		return nil, fmt.Errorf("read signing key %s: %w", path, ErrPublicKeyFile)
+	}
 	text, err := readBounded(path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read signing key: %w", err)
