@@ -8,7 +8,7 @@ import (
 // Judging a bundle keeps a little over four times its size alive. Left to
 // itself, the collector lets as much again pile up as garbage.
 const (
-	memoryBase    = 16 << 20
+	memoryBase    = 12 << 20
 	memoryPerByte = 5
 )
 
