@@ -14,6 +14,7 @@ import (
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/store"
+	"github.com/chaind/chaind/verifier"
 )
 
 // vectors is the folder of golden event streams, see the README there.
@@ -56,6 +57,7 @@ type expectedChain struct {
 	ProducerSignature *string          `json:"producer_signature"`
 	Sidecar           *string          `json:"sidecar"`
 	SidecarSum        *string          `json:"unsigned_sidecar_sha256"`
+	VerifyExit        *int             `json:"verify_strict_exit"`
 }
 
 type expectedTally struct {
@@ -124,7 +126,7 @@ func compare(t *testing.T, dir string, want expectation) {
 		t.Errorf("check: %d chains, want %d; findings %+v", report.Chains, len(want.Chains), report.Findings)
 	}
 	rejected := allRejected(t, s)
-	if diff := cmp.Diff(want.Unattributed, rejected[events.Key{}], ignoreIDs); diff != "" {
+	if diff := cmp.Diff(want.Unattributed, rejected[events.Key{}], sameEmpty); diff != "" {
 		t.Errorf("unattributed rejections (-want +got):\n%s", diff)
 	}
 	var sidecars []string
@@ -138,7 +140,7 @@ func compare(t *testing.T, dir string, want expectation) {
 		if c.SidecarSum == nil {
 			got.SidecarSum = nil // a segment takes its time from the broker
 		}
-		if diff := cmp.Diff(c, got, ignoreIDs); diff != "" {
+		if diff := cmp.Diff(c, got, sameEmpty); diff != "" {
 			t.Errorf("chain %s (-want +got):\n%s", c.Chain, diff)
 		}
 		compareBundle(t, s, dir, key, bundles)
@@ -155,10 +157,8 @@ func compare(t *testing.T, dir string, want expectation) {
 	}
 }
 
-// ignoreIDs: an event id that cannot be read is null in the golden values where
-// a reader that stops at the first fault may know less; see the README.
-var ignoreIDs = cmp.Options{
-	cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".EventID" }, cmp.Ignore()),
+// sameEmpty takes no list for an empty one.
+var sameEmpty = cmp.Options{
 	cmp.Transformer("empty", func(list []expectedReject) []expectedReject {
 		if list == nil {
 			return []expectedReject{}
@@ -178,7 +178,7 @@ func allRejected(t *testing.T, s *store.Store) map[events.Key][]expectedReject {
 			t.Fatal(err)
 		}
 		for _, r := range page {
-			note := expectedReject{Line: int(r.StreamSeq) - 1, Class: string(r.Class), Sum: r.Sum.String(), AfterEnd: r.AfterEnd}
+			note := expectedReject{Line: int(r.StreamSeq) - 1, EventID: optional(r.EventID), Class: string(r.Class), Sum: r.Sum.String(), AfterEnd: r.AfterEnd}
 			if r.Existing != nil {
 				note.Existing = r.Existing.String()
 			}
@@ -220,6 +220,7 @@ func describe(t *testing.T, s *store.Store, dir string, key events.Key, rejected
 		}
 		sum := segments.Sum(text)
 		c.Sidecar, c.SidecarSum = &record.Seal.Path, hexText(&sum)
+		c.VerifyExit = new(verifier.Evidence(t.Context(), bytes.NewReader(text), verifier.Options{}).ExitCode)
 	}
 	return c
 }
@@ -233,7 +234,7 @@ func lateEvents(t *testing.T, s *store.Store, key events.Key) []expectedReject {
 			t.Fatal(err)
 		}
 		for _, a := range page {
-			late = append(late, expectedReject{Line: int(a.StreamSeq) - 1, Sum: a.Sum.String()})
+			late = append(late, expectedReject{Line: int(a.StreamSeq) - 1, EventID: optional(a.EventID), Sum: a.Sum.String()})
 		}
 		if len(page) == 0 {
 			return late

@@ -184,6 +184,7 @@ func TestVectorsThroughJetStream(t *testing.T) {
 			d := runDaemon(t, Config{DataDir: dir, NATS: NATSConfig{URL: url}, Intake: IntakeConfig{MaxEventBytes: want.MaxEventBytes}})
 			publishAll(t, url, list, nil)
 			settled(t, d.HTTPURL, len(list))
+			compareTotals(t, d.HTTPURL, want)
 			if err := d.stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -211,6 +212,19 @@ func replayed(t *testing.T, dir, url string, events int) {
 	d := spawn(t, roleDaemon, dir, url, "7")
 	settled(t, d.line, events)
 	d.term(t)
+}
+
+// compareTotals holds the daemon's counters against the effects by name.
+func compareTotals(t *testing.T, base string, want expectation) {
+	t.Helper()
+	page := metricsPage(base)
+	for effect, n := range want.Totals {
+		verdict, class, _ := strings.Cut(effect, " ")
+		line := fmt.Sprintf("chaind_events_total{class=%q,verdict=%q} %d\n", class, verdict, n)
+		if !strings.Contains(page, line) {
+			t.Errorf("metrics have no line %q", line)
+		}
+	}
 }
 
 // compareRejectedStream wants one message for each rejection, with the reason,
