@@ -250,3 +250,21 @@ func TestValueViews(t *testing.T) {
 		t.Error("nothing equals nothing")
 	}
 }
+
+// TestSizeBoundsTheCanonicalForm: no canonical form is longer than the text it
+// was read from.
+func TestSizeBoundsTheCanonicalForm(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`null`, `"\u0041\/\u0001\u0008\ud83d\ude00\u00e9"`, ` { "b" : 1.0 , "a" : [ ] } `, `"é"`, `[1e-05,-0.0]`} {
+		v, err := ParseValue(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(v.AppendCanonical(nil)); v.Size() < n || v.Size() > len(text) {
+			t.Errorf("%s: size %d, canonical %d", text, v.Size(), n)
+		}
+	}
+	if (Value{}).Size() != 0 {
+		t.Error("the absent value has a size")
+	}
+}

@@ -146,6 +146,16 @@ func (v Value) Items() iter.Seq2[int, Value] {
 	}
 }
 
+// Size is the length of the value in the text, in bytes; its canonical form has
+// no more. The absent value has none.
+func (v Value) Size() int {
+	if v.doc == nil {
+		return 0
+	}
+	e := v.doc.at(v.index)
+	return int(e.end - e.start)
+}
+
 // Len counts the items of an array or the members of an object.
 func (v Value) Len() int {
 	n := 0

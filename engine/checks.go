@@ -79,7 +79,7 @@ func (e *execution) checkAnswer() error {
 	if err != nil {
 		return err
 	}
-	if e.b.Result.EqualCanonical(fresh.Append(nil)) {
+	if e.records(fresh) {
 		e.result.Answer = AnswerRederives
 		return nil
 	}
@@ -97,6 +97,13 @@ func (e *execution) checkAnswer() error {
 	e.result.Answer = AnswerDiffers
 	e.result.AnswerCause = &Finding{Code: code, Where: "result", Detail: detail}
 	return nil
+}
+
+// records says that the file records this decision, byte for byte. An answer can
+// be many times as long as the evidence, so one that is longer than what the file
+// records is not written.
+func (e *execution) records(d *Decision) bool {
+	return d.leastSize() <= e.b.Result.Size() && e.b.Result.EqualCanonical(d.Append(nil))
 }
 
 // tied says that the recorded answer is the ranking's own but for records that
@@ -132,7 +139,7 @@ func (e *execution) tied(answer *Answer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return e.b.Result.EqualCanonical(decision.Append(nil)), nil
+	return e.records(decision), nil
 }
 
 func (e *execution) checkAction() error {
