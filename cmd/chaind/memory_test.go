@@ -89,7 +89,7 @@ func TestBoundMemory(t *testing.T) {
 	}
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
-	for before, during := range map[int64]int64{math.MaxInt64: memoryBase + memoryPerByte*(10<<20), 64 << 20: 64 << 20} {
+	for before, during := range map[int64]int64{math.MaxInt64: memoryBase + memoryPerByte*(10<<20), 32 << 20: 32 << 20} {
 		debug.SetMemoryLimit(before)
 		restore := boundMemory(file)
 		if got := debug.SetMemoryLimit(-1); got != during {
