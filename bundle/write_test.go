@@ -114,7 +114,13 @@ func TestWriteRefuses(t *testing.T) {
 		"invalid":     func(d *bundle.Draft) { d.Result = []byte("\"\xff\"") },
 		"invalid too": func(d *bundle.Draft) { d.Engine = []byte("\"\xff\"") },
 		"same id": func(d *bundle.Draft) {
-			d.Nodes = func(yield func(string, []byte) bool) { _ = yield("a", []byte("{}")) && yield("a", []byte("{}")) }
+			d.Nodes = func(yield func(string, []byte) bool) {
+				for range 2 {
+					if !yield("a", []byte("{}")) {
+						return
+					}
+				}
+			}
 		},
 	} {
 		d := redraft(t, e1)

@@ -33,7 +33,7 @@ func pages(t *testing.T) []string {
 func anchors(text string) []string {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^#{1,6} (.+)$`).FindAllStringSubmatch(text, -1) {
-		name := strings.ToLower(regexp.MustCompile("[^\\w\\- ]").ReplaceAllString(m[1], ""))
+		name := strings.ToLower(regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(m[1], ""))
 		names = append(names, strings.ReplaceAll(name, " ", "-"))
 	}
 	return names
