@@ -92,7 +92,8 @@ func verifyText(a *app, text []byte) *verifier.Report {
 func (a *app) trustBundle(name string, o verifier.Options, may ...int) (*bundle.Bundle, *verifier.Report, error) {
 	r := a.judge(name, o)
 	if r.Kind != verifier.KindTrustBundle && r.Segments > 0 {
-		return nil, r, usageError("%s is an evidence bundle, not a trust bundle", name)
+		return nil, r, &problem{code: exitUsage, err: fmt.Errorf("%s is an evidence bundle, not a trust bundle", name),
+			hint: "chaind verify checks it; chaind bundle --evidence makes a trust bundle of it"}
 	}
 	for _, code := range may {
 		if r.ExitCode == code {

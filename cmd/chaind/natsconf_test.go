@@ -352,6 +352,10 @@ func TestClusterConfigurationOfThree(t *testing.T) {
 	if n := stream.CachedInfo().Config.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
+
+	servers[2].Shutdown()
+	servers[2].WaitForShutdown()
+	publishRun(t, conn, "on-two")
 }
 
 // awaitCluster waits until JetStream has a leader and sees all three.

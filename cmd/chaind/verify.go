@@ -230,17 +230,7 @@ func (v verified) print(a *app) error {
 
 func writeVerdict(w io.Writer, v verified, colour bool) {
 	r := v.report
-	var idle []string
-	for _, check := range r.Checks {
-		if check.Status == verifier.StatusNotApplicable {
-			idle = append(idle, check.Name)
-			continue
-		}
-		fmt.Fprintf(w, "  %-16s %-8s %s\n", check.Name, check.Status, check.Detail)
-	}
-	if len(idle) > 0 {
-		fmt.Fprintf(w, "  not applicable, or not asked for: %s\n", strings.Join(idle, ", "))
-	}
+	writeChecks(w, r.Checks)
 	writeFindings(w, "error", r.Errors)
 	writeFindings(w, "warning", r.Warnings)
 	if r.Signature.State != "" {
@@ -251,6 +241,31 @@ func writeVerdict(w io.Writer, v verified, colour bool) {
 	}
 	writeContent(w, r.Content)
 	fmt.Fprintf(w, "%s %s: %s (exit %d)\n", paint(string(r.Verdict), r.ExitCode, colour), verifier.Escape(v.name), r.Summary, r.ExitCode)
+}
+
+// manySkipped is how many checks that could not run are named in one line
+// instead of one line each: an unreadable file would fill the screen.
+const manySkipped = 5
+
+// writeChecks writes what became of each check; what did not run is named, too.
+func writeChecks(w io.Writer, checks []verifier.Check) {
+	names := map[verifier.Status][]string{}
+	for _, check := range checks {
+		names[check.Status] = append(names[check.Status], check.Name)
+	}
+	folded := len(names[verifier.StatusSkipped]) > manySkipped
+	for _, check := range checks {
+		if check.Status == verifier.StatusNotApplicable || folded && check.Status == verifier.StatusSkipped {
+			continue
+		}
+		fmt.Fprintf(w, "  %-16s %-8s %s\n", check.Name, check.Status, check.Detail)
+	}
+	if folded {
+		fmt.Fprintf(w, "  could not run: %s\n", strings.Join(names[verifier.StatusSkipped], ", "))
+	}
+	if idle := names[verifier.StatusNotApplicable]; len(idle) > 0 {
+		fmt.Fprintf(w, "  not applicable, or not asked for: %s\n", strings.Join(idle, ", "))
+	}
 }
 
 // signer names who signed: the key's id, and what the trust list says of it.
