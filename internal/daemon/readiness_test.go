@@ -133,6 +133,8 @@ func TestH14OutboxStuck(t *testing.T) {
 	clock := &movingClock{at: time.Unix(1780000000, 0)}
 	d := runDaemon(t, Config{DataDir: t.TempDir(), NATS: NATSConfig{URL: b.url()}, Now: clock.now})
 	js := b.js()
+	// The intake's first session creates what is missing; afterwards nobody does.
+	waitUntil(t, "the intake reads", func() bool { return strings.Contains(metricsPage(d.HTTPURL), "chaind_intake_connected 1\n") })
 	if err := js.DeleteStream(t.Context(), emitter.DefaultRejectedStream); err != nil {
 		t.Fatal(err)
 	}
