@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/keys/openssh"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -152,6 +154,30 @@ func (a *app) printf(format string, args ...any) error {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// askPassphrase gives a function that asks at the terminal, once: a later
+// reload of the key finds the answer of the start. nil: there is no terminal.
+func (a *app) askPassphrase() openssh.Passphrase {
+	f, ok := a.stdinFile()
+	if !ok || !isTerminal(a.stderr) {
+		return nil
+	}
+	return sync.OnceValues(func() ([]byte, error) {
+		fmt.Fprint(a.stderr, "passphrase of the signing key: ")
+		defer fmt.Fprintln(a.stderr)
+		return term.ReadPassword(int(f.Fd()))
+	})
+}
+
+// stdinFile is standard input where it is a terminal.
+func (a *app) stdinFile() (*os.File, bool) {
+	in := a.stdin
+	if b, ok := in.(*breakable); ok {
+		in = b.in
+	}
+	f, ok := in.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
 // colours tells whether text for w may carry colour (https://no-color.org).

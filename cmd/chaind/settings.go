@@ -92,7 +92,7 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 			Listen: s.HTTPListen, Cert: s.HTTPCert, Key: s.HTTPKey, Insecure: s.InsecureHTTP, Tokens: s.HTTPTokens, Hosts: s.HTTPHosts,
 		},
 		Keys: daemon.KeyConfig{
-			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
+			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, AskPassphrase: a.askPassphrase(), SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
 			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile, AllowUnsigned: s.AllowUnsigned,
 		},
 		CheckEvery: s.CheckEvery,

@@ -43,7 +43,7 @@ func (f *signFlags) signer(a *app) (*keys.Signer, error) {
 		return nil, usageError("--signing-key and --signing-agent name two keys; one signs")
 	}
 	signer, err := daemon.LoadSigner(a.ctx, daemon.KeyConfig{
-		SigningKey: f.SigningKey, PassphraseFile: f.SigningKeyPassphrase, AgentKey: f.SigningAgent, SeedHex: os.Getenv(envSigningKey),
+		SigningKey: f.SigningKey, PassphraseFile: f.SigningKeyPassphrase, AskPassphrase: a.askPassphrase(), AgentKey: f.SigningAgent, SeedHex: os.Getenv(envSigningKey),
 	})
 	if err != nil {
 		return nil, cannot(err, "chaind keygen creates a signing key")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/chaind/chaind/keys/openssh"
 )
 
 // Config is everything a daemon needs to know. The zero value of a field means
@@ -75,12 +77,14 @@ type HTTPConfig struct {
 type KeyConfig struct {
 	SigningKey     string // file: 32-byte seed in hex, or an OpenSSH Ed25519 private key
 	PassphraseFile string // of an encrypted OpenSSH key
-	SeedHex        string // from PLASM_EVIDENCE_SIGNING_KEY; never logged
-	AgentKey       string // ssh-agent key fingerprint, SHA256:…
-	Trusted        []string
-	TrustedEnv     *string // PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS; nil: unset
-	TrustFile      string
-	AllowUnsigned  bool // serve unsigned evidence although keys are trusted
+	// AskPassphrase is asked for it where there is no such file; nil: nobody can be.
+	AskPassphrase openssh.Passphrase
+	SeedHex       string // from PLASM_EVIDENCE_SIGNING_KEY; never logged
+	AgentKey      string // ssh-agent key fingerprint, SHA256:…
+	Trusted       []string
+	TrustedEnv    *string // PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS; nil: unset
+	TrustFile     string
+	AllowUnsigned bool // serve unsigned evidence although keys are trusted
 }
 
 const (

@@ -123,7 +123,7 @@ func (d *Daemon) close() error {
 }
 
 func (d *Daemon) openKeys(ctx context.Context) error {
-	ring, err := openKeyring(ctx, d.cfg.Keys, d.log)
+	ring, err := openKeyring(ctx, d.cfg.Keys, filepath.Join(d.cfg.DataDir, "keys"), d.log)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/chaind/chaind/keys"
@@ -12,16 +17,17 @@ import (
 // keyring holds the signing key and the trust list that are in use. Both may be
 // exchanged while the daemon runs; a reload that fails changes nothing.
 type keyring struct {
-	cfg KeyConfig
-	log *slog.Logger
+	cfg  KeyConfig
+	kept string // directory of the public keys that ever signed here
+	log  *slog.Logger
 
 	signer atomic.Pointer[keys.Signer]    // nil: nothing is signed
 	trust  atomic.Pointer[keys.TrustList] // nil: unpinned
 }
 
 // openKeyring loads and tests both; what is wrong stops the start, not a run.
-func openKeyring(ctx context.Context, cfg KeyConfig, log *slog.Logger) (*keyring, error) {
-	k := &keyring{cfg: cfg, log: log}
+func openKeyring(ctx context.Context, cfg KeyConfig, kept string, log *slog.Logger) (*keyring, error) {
+	k := &keyring{cfg: cfg, kept: kept, log: log}
 	if err := k.loadTrust(); err != nil {
 		return nil, err
 	}
@@ -57,8 +63,25 @@ func (k *keyring) loadSigner(ctx context.Context) error {
 	if err := k.trust.Load().MaySign(signer.Public()); err != nil {
 		return err
 	}
+	if err := keepPublic(k.kept, signer.Public()); err != nil {
+		return err
+	}
 	k.signer.Store(signer)
 	k.log.Info("signing key", "key", signer, "public_key", signer.Public().String())
+	return nil
+}
+
+// keepPublic keeps the public half of a key before it signs anything: when the
+// key has long been rotated and its owner has left, somebody will want to know
+// which keys this daemon's evidence may be signed by.
+func keepPublic(dir string, key keys.PublicKey) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("keep public key: %w", err)
+	}
+	err := createFile(filepath.Join(dir, key.ID()+".pub"), 0o644, key.String()+"\n")
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("keep public key: %w", err)
+	}
 	return nil
 }
 

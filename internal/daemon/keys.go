@@ -64,12 +64,21 @@ func PassphraseFile(path string) openssh.Passphrase {
 	}
 }
 
+// passphrase comes from the file, where there is one, else from whoever can be
+// asked.
+func (k *KeyConfig) passphrase() openssh.Passphrase {
+	if k.PassphraseFile != "" {
+		return PassphraseFile(k.PassphraseFile)
+	}
+	return k.AskPassphrase
+}
+
 // LoadSigner gives the configured signer, or nil: what is sealed then stays
 // unsigned, and is said to be.
 func LoadSigner(ctx context.Context, k KeyConfig) (*keys.Signer, error) {
 	switch {
 	case k.SigningKey != "":
-		return LoadSigningKey(k.SigningKey, PassphraseFile(k.PassphraseFile))
+		return LoadSigningKey(k.SigningKey, k.passphrase())
 	case k.AgentKey != "":
 		socket := os.Getenv("SSH_AUTH_SOCK")
 		if socket == "" {
