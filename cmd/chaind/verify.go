@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -243,17 +244,14 @@ func writeVerdict(w io.Writer, v verified, colour bool) {
 	fmt.Fprintf(w, "%s %s: %s (exit %d)\n", paint(string(r.Verdict), r.ExitCode, colour), verifier.Escape(v.name), r.Summary, r.ExitCode)
 }
 
-// manySkipped is how many checks that could not run are named in one line
-// instead of one line each: an unreadable file would fill the screen.
-const manySkipped = 5
-
-// writeChecks writes what became of each check; what did not run is named, too.
+// writeChecks writes what became of each check; what did not run is named, too,
+// in one line where nothing could be read and all of it has that one reason.
 func writeChecks(w io.Writer, checks []verifier.Check) {
 	names := map[verifier.Status][]string{}
 	for _, check := range checks {
 		names[check.Status] = append(names[check.Status], check.Name)
 	}
-	folded := len(names[verifier.StatusSkipped]) > manySkipped
+	folded := slices.Contains(names[verifier.StatusFail], "read")
 	for _, check := range checks {
 		if check.Status == verifier.StatusNotApplicable || folded && check.Status == verifier.StatusSkipped {
 			continue
