@@ -23,7 +23,8 @@ func TestClockJumps(t *testing.T) {
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if looks.Load() < 100 {
+	// How often depends on how the events fell into batches; seals alone are ten.
+	if looks.Load() < 20 {
 		t.Errorf("the clock was looked at %d times only", looks.Load())
 	}
 	compare(t, dir, want)
