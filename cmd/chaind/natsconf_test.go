@@ -300,8 +300,8 @@ func acmeCannotReadThroughFilters(t *testing.T, address string) {
 	}
 }
 
-// TestClusterConfigurationOfThree loads the cluster's file into three servers,
-// runs a daemon on them with three replicas, and takes one server away.
+// TestClusterConfigurationOfThree loads the cluster's file into three servers
+// and runs a daemon on them with three replicas.
 func TestClusterConfigurationOfThree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers elect leaders")
@@ -352,10 +352,6 @@ func TestClusterConfigurationOfThree(t *testing.T) {
 	if n := stream.CachedInfo().Config.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
-
-	servers[2].Shutdown()
-	servers[2].WaitForShutdown()
-	publishRun(t, conn, "on-two")
 }
 
 // awaitCluster waits until JetStream has a leader and sees all three.
