@@ -354,7 +354,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 // C20: not attempted, failed, and begun with no end are told apart.
-func TestOpenIntents(t *testing.T) {
+func TestC20OpenIntents(t *testing.T) {
 	t.Parallel()
 	store := newMemory(DefaultLimits)
 	for _, m := range honest(t)[:3] {

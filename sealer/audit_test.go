@@ -26,9 +26,9 @@ func audit(t *testing.T, cfg Config) Audit {
 	return a
 }
 
-// TestAudit is case F11: evidence that was emptied, changed or removed under an
+// TestF11Audit is case F11: evidence that was emptied, changed or removed under an
 // unchanged head is noticed at the next start, without a new event.
-func TestAudit(t *testing.T) {
+func TestF11Audit(t *testing.T) {
 	t.Parallel()
 	for _, signed := range []bool{false, true} {
 		f := newFake()

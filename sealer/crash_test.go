@@ -118,9 +118,9 @@ func sealAndDie(dir string) error {
 	return err
 }
 
-// TestKill is case F09: the sealer is killed around steps of its work; the next
+// TestF09KilledAroundAnyStep is case F09: the sealer is killed around steps of its work; the next
 // start, without new events, completes what is missing.
-func TestKill(t *testing.T) {
+func TestF09KilledAroundAnyStep(t *testing.T) {
 	t.Parallel()
 	list := loadEvents(t, "small")
 	clean := filepath.Join(t.TempDir(), "clean")

@@ -15,9 +15,9 @@ import (
 	"github.com/chaind/chaind/sidecar"
 )
 
-// TestDiskFull is case B05 for evidence: while the disk is full the job waits,
+// TestB05DiskFull is case B05 for evidence: while the disk is full the job waits,
 // visibly; with room again it is done, and nothing half-written is left.
-func TestDiskFull(t *testing.T) {
+func TestB05DiskFull(t *testing.T) {
 	root := t.TempDir()
 	if err := syscall.Mount("tmpfs", root, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("mount a small file system: %v", err)

@@ -58,9 +58,9 @@ func names(t *testing.T, b Blobs, prefix string) []string {
 
 var errInjected = errors.New("injected fault")
 
-// TestFoldingFileSystem is case F03 where the file system itself makes two
+// TestF03FoldingFileSystem is case F03 where the file system itself makes two
 // names one: the one with capitals is refused.
-func TestFoldingFileSystem(t *testing.T) {
+func TestF03FoldingFileSystem(t *testing.T) {
 	t.Parallel()
 	d := openDir(t, t.TempDir())
 	if d.folds {
@@ -77,8 +77,8 @@ func TestFoldingFileSystem(t *testing.T) {
 	}
 }
 
-// TestLock is case F15: a second daemon on the directory stops.
-func TestLock(t *testing.T) {
+// TestF15SecondDaemonOnOneDirectory is case F15: a second daemon on the directory stops.
+func TestF15SecondDaemonOnOneDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "dir")
 	first, err := OpenDir(path)
@@ -108,8 +108,8 @@ func TestLock(t *testing.T) {
 	openDir(t, path)
 }
 
-// TestOwner: another store's daemon stops, unless it is told to take over.
-func TestOwner(t *testing.T) {
+// TestF15AnotherStoresDaemon: another store's daemon stops, unless it is told to take over.
+func TestF15AnotherStoresDaemon(t *testing.T) {
 	t.Parallel()
 	b := NewMemory()
 	for range 2 {

@@ -121,8 +121,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLinks is case F17 for sidecars.
-func TestLinks(t *testing.T) {
+// TestF17Links is case F17 for sidecars.
+func TestF17Links(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	target := filepath.Join(outside, "f")

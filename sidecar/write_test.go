@@ -208,9 +208,9 @@ func TestReferencePointer(t *testing.T) {
 	}
 }
 
-// TestDamageIsRepaired is case F11: whatever stands under a known head is
+// TestF11DamageIsRepaired is case F11: whatever stands under a known head is
 // looked at, not taken for done.
-func TestDamageIsRepaired(t *testing.T) {
+func TestF11DamageIsRepaired(t *testing.T) {
 	t.Parallel()
 	e, text := testEvidence(testPlace, "x", true, runID(1))
 	other, otherText := testEvidence(testPlace, "other", true, runID(1))

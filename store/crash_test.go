@@ -88,7 +88,7 @@ func (*crashT) Fatal(args ...any) {
 }
 
 // Invariant 8: kill -9 at any instruction loses nothing and repeats nothing.
-func TestKilledAtAnyPoint(t *testing.T) {
+func TestC12KilledAtAnyPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs many processes")
 	}
@@ -154,7 +154,7 @@ func killOnce(t *testing.T, dir, point string, after, size int) {
 }
 
 // Cases C12 and C24: what a crash during creation leaves is completed.
-func TestCrashDuringCreation(t *testing.T) {
+func TestC24CrashDuringCreation(t *testing.T) {
 	t.Parallel()
 	whole := testConfig(t)
 	s := openStore(t, whole)

@@ -141,7 +141,7 @@ func inOtherProcess(t testing.TB, root string) map[string]string {
 // Case B03: truncated at every page and at random places, with the mark and
 // (as a restored backup) without: a named error or findings, never a crash,
 // never a store that looks whole.
-func TestTruncated(t *testing.T) {
+func TestB03Truncated(t *testing.T) {
 	t.Parallel()
 	database, mark := smallStore(t)
 	root := t.TempDir()
@@ -368,7 +368,7 @@ func tamper(t *testing.T, path string, table *table, what string) (done bool) {
 }
 
 // Cases B17 and the rule of refused starts: a named error, and nothing changes.
-func TestRefusedStarts(t *testing.T) {
+func TestB17RefusedStarts(t *testing.T) {
 	t.Parallel()
 	database, mark := smallStore(t)
 	other, otherMark := smallStore(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // Case B01: the second opener gets an error in time, which names the file.
-func TestLockHeld(t *testing.T) {
+func TestB01SecondOpenerIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
 	cfg.LockTimeout = 50 * time.Millisecond
@@ -53,7 +53,7 @@ func TestLockHeld(t *testing.T) {
 
 // Case B05: the disk runs full in the middle of commits. Nothing acknowledged
 // is lost, and the same handle goes on when there is space again.
-func TestDiskFull(t *testing.T) {
+func TestB05DiskFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a small file system needs root")
 	}
@@ -179,7 +179,7 @@ func TestBackup(t *testing.T) {
 
 // Case B07: readers that come and go leave the file as large as it would be
 // without them, because none of them keeps a transaction.
-func TestReadersDoNotGrowTheFile(t *testing.T) {
+func TestB07ReadersDoNotGrowTheFile(t *testing.T) {
 	t.Parallel()
 	size := func(read bool) int64 {
 		s := openStore(t, testConfig(t))

@@ -232,7 +232,7 @@ func TestUnknownChain(t *testing.T) {
 }
 
 // Case B15: what a query returned stays as it was, whatever is written later.
-func TestResultsAreCopies(t *testing.T) {
+func TestB15ResultsAreCopies(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, testConfig(t))
 	give(t, s, testStream, step("c", "a", 1), step("c", "b", 2))

@@ -71,9 +71,9 @@ func record(d *Dir) *[]string {
 	return calls
 }
 
-// TestOrder is case F07: the bytes are synced before they get their name, and
+// TestF07Order is case F07: the bytes are synced before they get their name, and
 // the name is synced before success is reported.
-func TestOrder(t *testing.T) {
+func TestF07Order(t *testing.T) {
 	t.Parallel()
 	stage := []string{"create temp", "write temp", "fsync temp", "close temp"}
 	then := func(last ...string) []string { return append(append([]string{}, stage...), last...) }

@@ -32,8 +32,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLinks is case F17: nothing is read or written through a symbolic link.
-func TestLinks(t *testing.T) {
+// TestF17Links is case F17: nothing is read or written through a symbolic link.
+func TestF17Links(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	target := filepath.Join(outside, "f")

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestDiskFull is case B05 for files: a full disk fails the write and leaves
+// TestB05DiskFull is case B05 for files: a full disk fails the write and leaves
 // what was there; when there is room again the same handle goes on.
-func TestDiskFull(t *testing.T) {
+func TestB05DiskFull(t *testing.T) {
 	root := t.TempDir()
 	if err := syscall.Mount("tmpfs", root, "tmpfs", 0, "size=2m"); err != nil {
 		t.Skipf("mount a small file system: %v", err)
@@ -58,8 +58,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestTrace is case F07 as the kernel sees it.
-func TestTrace(t *testing.T) {
+// TestF07Trace is case F07 as the kernel sees it.
+func TestF07Trace(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {

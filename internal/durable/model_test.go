@@ -92,10 +92,10 @@ func (d *disk) after(name string, kept bool) (text string, ok bool) {
 	return "", false
 }
 
-// TestPowerCuts is case F07 against the model: wherever the power goes, a name
+// TestF07PowerCuts is case F07 against the model: wherever the power goes, a name
 // holds the old bytes or the new ones, whole; and once a write has returned it
 // holds the new ones.
-func TestPowerCuts(t *testing.T) {
+func TestF07PowerCuts(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := open(t, root)
