@@ -52,6 +52,7 @@ const (
 //	chaind_checks_done                           scheduled checks of everything stored
 //	chaind_check_last_timestamp_seconds          when the last one ended
 //	chaind_check_findings                        what it found
+//	chaind_evidence_checked                      1: existing evidence has been compared with what was sealed
 //	chaind_evidence_files{state}                 found damaged: repaired, damaged (still)
 //	chaind_chains_open                           chains that have not ended, when last counted
 //	chaind_attempts_open                         steps in them that have begun and neither ended nor failed

@@ -81,6 +81,7 @@ type Snapshot struct {
 	Checks            uint64            // scheduled checks done, of everything stored
 	CheckedAt         time.Time         // end of the last; zero: none yet
 	CheckFindings     uint64            // of the last
+	EvidenceChecked   bool              // the look at existing evidence, begun at the start or with the last check, has ended
 	EvidenceRepaired  uint64            // evidence files that were damaged and are written anew
 	EvidenceDamaged   uint64            // evidence files that are not what was sealed, or cannot be checked
 	Open              Census            // chains and attempts under way
@@ -115,6 +116,7 @@ var (
 	descCheckedAt  = gaugeDesc("chaind_check_last_timestamp_seconds", "When the last check ended; 0: none yet.")
 	descFindings   = gaugeDesc("chaind_check_findings", "Findings of the last check.")
 	descEvidence   = gaugeDesc("chaind_evidence_files", "Evidence files found damaged, by what became of them.", "state")
+	descLooked     = gaugeDesc("chaind_evidence_checked", "1: existing evidence has been compared with what was sealed; 0: under way since the start or the last check.")
 	descChains     = gaugeDesc("chaind_chains_open", "Chains that have not ended, when they were last counted.")
 	descAttempts   = gaugeDesc("chaind_attempts_open", "Steps of open chains that have begun and neither ended nor failed.")
 	descCounted    = gaugeDesc("chaind_open_counted_timestamp_seconds", "When open chains and attempts were last counted; 0: not yet.")
@@ -129,7 +131,7 @@ func gaugeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descConnected, descApplied, descLag, descLagSeconds, descSealJobs, descOutbox, descLostRanges, descLost,
-		descEpochs, descWeakness, descKey, descStoreBytes, descDisk, descChecks, descCheckedAt, descFindings, descEvidence, descChains, descAttempts, descCounted, descReady, descNotReady} {
+		descEpochs, descWeakness, descKey, descStoreBytes, descDisk, descChecks, descCheckedAt, descFindings, descEvidence, descLooked, descChains, descAttempts, descCounted, descReady, descNotReady} {
 		ch <- d
 	}
 }
@@ -164,6 +166,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descFindings, float64(s.CheckFindings))
 	gauge(descEvidence, float64(s.EvidenceRepaired), "repaired")
 	gauge(descEvidence, float64(s.EvidenceDamaged), "damaged")
+	gauge(descLooked, bit(s.EvidenceChecked))
 	gauge(descChains, float64(s.Open.Chains))
 	gauge(descAttempts, float64(s.Open.Attempts))
 	gauge(descCounted, unixSeconds(s.Open.At))

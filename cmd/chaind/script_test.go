@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"exits":      exits,
 			"freeport":   freePort,
 			"waithttp":   waitHTTP,
+			"waitquiet":  waitQuiet,
 			"waitfile":   waitFile,
 			"envfile":    envFile,
 			"signal":     sendSignal,
@@ -120,6 +122,33 @@ func waitHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 2 {
 		ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o644))
 	}
+}
+
+// quiet are the lines of a scrape of a daemon that has nothing left to do: all
+// events applied, all chains sealed, existing evidence looked at.
+var quiet = []string{"chaind_intake_connected 1", "chaind_intake_lag_messages 0", `chaind_seal_jobs{state="pending"} 0`, "chaind_evidence_checked 1"}
+
+// waitquiet URL: waits until the daemon there has nothing left to do. A daemon
+// that is stopped before is not wrong, but leaves work to its next start.
+func waitQuiet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitquiet url")
+	}
+	var missing []string
+	wait(ts, func(ctx context.Context) bool {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0]+"/metrics", nil)
+		ts.Check(err)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		ts.Check(err)
+		lines := strings.Split(string(body), "\n")
+		missing = slices.DeleteFunc(slices.Clone(quiet), func(line string) bool { return slices.Contains(lines, line) })
+		return len(missing) == 0
+	}, func() { ts.Fatalf("%s never said %q", args[0], missing) })
 }
 
 // waitfile FILE PATTERN: waits until the file, which a background command

@@ -136,6 +136,7 @@ func (d *Daemon) snapshot() server.Snapshot {
 		snap.DiskFree[name] = disk.free
 	}
 	audit := d.sealer.Status().Audit
+	snap.EvidenceChecked = audit.Done
 	snap.EvidenceRepaired, snap.EvidenceDamaged = audit.Repaired, audit.Differing+audit.Failed
 	snap.Checks, snap.CheckedAt, snap.CheckFindings, _, _ = d.checks.last()
 	return snap
