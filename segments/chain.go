@@ -31,10 +31,18 @@ type Walk struct {
 // Step checks that s links to the segment before it and makes its digest the
 // head. A wrong link is a *[BrokenPrevError] and changes nothing.
 func (w *Walk) Step(s *Segment) error {
+	if err := w.Follows(s); err != nil {
+		return err
+	}
+	w.Skip(s)
+	return nil
+}
+
+// Follows is the check of [Walk.Step] alone.
+func (w *Walk) Follows(s *Segment) error {
 	if !sameDigest(s.Prev, w.Head) {
 		return &BrokenPrevError{Seq: s.Seq, Index: w.Count}
 	}
-	w.Skip(s)
 	return nil
 }
 
@@ -42,9 +50,11 @@ func (w *Walk) Step(s *Segment) error {
 // who has noted the broken link can go on from here.
 func (w *Walk) Skip(s *Segment) {
 	w.buf = AppendPreimage(w.buf[:0], s.Seq, s.Prev, s.Kind)
-	head := Sum(w.buf)
-	w.Count, w.Head = w.Count+1, &head
+	w.Add(Sum(w.buf))
 }
+
+// Add takes a segment with that digest as the next one, like [Walk.Skip].
+func (w *Walk) Add(digest Digest) { w.Count, w.Head = w.Count+1, &digest }
 
 func sameDigest(a, b *Digest) bool {
 	if a == nil || b == nil {

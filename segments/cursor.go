@@ -57,6 +57,9 @@ type cursor struct {
 	depth int    // objects and arrays open at pos
 	path  []part // names and indexes that lead to pos
 	found *deviations
+
+	keep string // text again, for decoded strings to share; "": each is a copy
+	room *room  // memory to decode a segment into; nil: new one
 }
 
 // part is one reference token of a path: a name, or an index when at >= 0.

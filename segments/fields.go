@@ -27,9 +27,9 @@ func readTenant(c *cursor, s *Scope) error {
 
 var segmentFields = []field[Segment]{
 	{"seq", required, func(c *cursor, s *Segment) error { return c.u64(&s.Seq) }},
-	{"prev", optional, func(c *cursor, s *Segment) error { return c.optDigest(&s.Prev) }},
+	{"prev", optional, readPrev},
 	{"kind", required, func(c *cursor, s *Segment) (err error) { s.Kind, err = decodeKind(c); return err }},
-	{"emitted_at_ms", optional, func(c *cursor, s *Segment) error { return c.optU64(&s.EmittedAtMS) }},
+	{"emitted_at_ms", optional, readTime},
 }
 
 var anchorFields = []field[Anchors]{
@@ -63,7 +63,7 @@ var stepFields = []field[StepExecuted]{
 	{"kind", required, passTag[StepExecuted]},
 	{"step_id", required, func(c *cursor, k *StepExecuted) error { return c.str(&k.StepID) }},
 	{"step_index", required, func(c *cursor, k *StepExecuted) error { return c.u32(&k.StepIndex) }},
-	{"entry_id", optional, func(c *cursor, k *StepExecuted) error { return c.optStr(&k.EntryID) }},
+	{"entry_id", optional, readEntry},
 	{"request_fingerprints", required, func(c *cursor, k *StepExecuted) error { return c.strs(&k.RequestFingerprints) }},
 	{"source_line", required, func(c *cursor, k *StepExecuted) error { return c.str(&k.SourceLine) }},
 	{"parsed_expr_digest", required, func(c *cursor, k *StepExecuted) error { return c.digest(&k.ParsedExprDigest) }},
@@ -90,7 +90,7 @@ func decodeKind(c *cursor) (Kind, error) {
 	case TagCompCommitted:
 		return decodeAs(c, new(CompCommitted), compFields)
 	case TagStepExecuted:
-		return decodeAs(c, new(StepExecuted), stepFields)
+		return decodeAs(c, c.newStep(), stepFields)
 	case TagRunSealed:
 		return decodeAs(c, new(RunSealed), sealFields)
 	}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Order checks, segment by segment, the order of a chain's kinds and that its
@@ -122,7 +123,7 @@ func (o *Order) step(id string, seq uint64) {
 	}
 	fits := o.First != nil && o.First.step(id, seq)
 	if !fits && !o.Lean {
-		o.Tail = append(o.Tail, id)
+		o.Tail = append(o.Tail, strings.Clone(id)) // the caller's may be part of a long text
 	}
 }
 

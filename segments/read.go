@@ -51,6 +51,7 @@ type bundleReader struct {
 	in         *meter
 	deviations deviations
 	visit      func(*Segment) error
+	crew       *crew // takes the segments in the place of visit; nil: visit does
 	env        Envelope
 }
 
@@ -183,6 +184,20 @@ func (b *bundleReader) segments() error {
 	if _, err := b.open("[", "want an array of segments"); err != nil {
 		return err
 	}
+	err := b.elements()
+	if b.crew != nil {
+		// A fault in a segment comes before one behind it.
+		if early := b.crew.finish(); early != nil {
+			return early
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return b.close()
+}
+
+func (b *bundleReader) elements() error {
 	for i := int64(0); b.more(); i++ {
 		b.pushIndex(i)
 		if err := b.segment(); err != nil {
@@ -190,12 +205,15 @@ func (b *bundleReader) segments() error {
 		}
 		b.pop()
 	}
-	return b.close()
+	return nil
 }
 
 func (b *bundleReader) segment() error {
 	if err := b.load(); err != nil {
 		return err
+	}
+	if b.crew != nil {
+		return b.crew.take(&b.cursor)
 	}
 	s := new(Segment)
 	if err := decodeRecord(&b.cursor, s, segmentFields); err != nil {

@@ -17,9 +17,19 @@ func (c *cursor) stringBytes() ([]byte, error) {
 }
 
 func (c *cursor) str(dst *string) error {
+	c.space()
+	start := c.pos + 1
 	b, err := c.stringBytes()
-	*dst = string(b)
-	return err
+	if err != nil {
+		return err
+	}
+	// An escape is longer than what it stands for: equal lengths, no escapes.
+	if end := c.pos - 1; c.keep != "" && end-start == len(b) {
+		*dst = c.keep[start:end]
+	} else {
+		*dst = string(b)
+	}
+	return nil
 }
 
 func (c *cursor) optStr(dst **string) error {
@@ -34,7 +44,10 @@ func (c *cursor) strs(dst *[]string) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
-	list := []string{}
+	list := (*dst)[:0]
+	if list == nil {
+		list = []string{}
+	}
 	for c.next() {
 		c.pushIndex(int64(len(list)))
 		var s string

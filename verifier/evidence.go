@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 
 	"github.com/chaind/chaind/segments"
 )
@@ -20,7 +21,7 @@ func Evidence(ctx context.Context, r io.Reader, o Options) *Report {
 	}
 	in := &input{ctx: ctx, r: r}
 	in.text.differs = o.Mode == Reference // which does not ask
-	env, deviations, err := segments.Read(in, j.visit(in))
+	env, deviations, err := segments.Scan(in, runtime.GOMAXPROCS(0), j.visit(in))
 	j.report.Segments = f.walk.Count
 	if err != nil {
 		return j.close(j.unread(ctx, err, deviations))
@@ -86,10 +87,10 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (j *judge) visit(in *input) func(*segments.Segment) error {
-	return func(s *segments.Segment) error {
+func (j *judge) visit(in *input) func(*segments.Scanned) error {
+	return func(s *segments.Scanned) error {
 		in.text.segment(s, j.facts.walk.Count)
-		j.facts.observe(s)
+		j.facts.observe(&s.Segment, s.Digest)
 		if count := j.facts.walk.Count; count%progressEvery == 0 {
 			if j.o.Progress != nil {
 				j.o.Progress(Progress{count, in.n})

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/chaind/chaind/segments"
 )
@@ -32,7 +33,7 @@ type facts struct {
 func gather(b *segments.Bundle, asked string) *facts {
 	f := &facts{asked: asked}
 	for i := range b.Segments {
-		f.observe(&b.Segments[i])
+		f.observe(&b.Segments[i], b.Segments[i].Digest())
 	}
 	return f
 }
@@ -45,9 +46,11 @@ func (f *facts) head() *segments.Digest {
 	return f.walk.Head
 }
 
-func (f *facts) observe(s *segments.Segment) {
+// observe takes the next segment and the digest of its preimage. It keeps
+// neither, nor any of its texts but the topology.
+func (f *facts) observe(s *segments.Segment, digest segments.Digest) {
 	index := f.walk.Count
-	f.link(s, index)
+	f.link(s, digest, index)
 	if s.Seq != index {
 		f.fault(CodeSeqGap, s, index, fmt.Sprintf("segment %d of the array has seq %d", index, s.Seq))
 	}
@@ -65,18 +68,19 @@ func (f *facts) fault(code Code, s *segments.Segment, index uint64, detail strin
 	seq := s.Seq
 	finding := Finding{Code: code, Seq: &seq, Index: &index, Detail: detail}
 	if step, ok := s.Kind.(*segments.StepExecuted); ok {
-		finding.StepID = clip(step.StepID)
+		finding.StepID = strings.Clone(clip(step.StepID))
 	}
 	f.errors.add(finding)
 }
 
 // link goes on after a broken link as if it had held, so that one altered
 // segment is one finding.
-func (f *facts) link(s *segments.Segment, index uint64) {
-	if err := f.walk.Step(s); err == nil {
+func (f *facts) link(s *segments.Segment, digest segments.Digest, index uint64) {
+	err := f.walk.Follows(s)
+	f.walk.Add(digest)
+	if err == nil {
 		return
 	}
-	f.walk.Skip(s)
 	if f.broken == nil {
 		seq := s.Seq
 		f.broken = &seq
@@ -130,9 +134,9 @@ func (f *facts) clock(s *segments.Segment, index uint64) {
 
 func (f *facts) commit(s *segments.Segment, index uint64, c *segments.CompCommitted) {
 	if f.order.Comps == 1 {
-		f.firstPlan = c.PlanCommitIDHex
+		f.firstPlan = strings.Clone(c.PlanCommitIDHex)
 	}
-	f.lastPlan = c.PlanCommitIDHex
+	f.lastPlan = strings.Clone(c.PlanCommitIDHex)
 	if c.PlanCommitIDHex != c.CompSemanticSHA256.String() {
 		f.fault(CodePlanIDMismatch, s, index, fmt.Sprintf(
 			"plan commit id %s is not the digest %s of the plan", quoted(c.PlanCommitIDHex), c.CompSemanticSHA256))
@@ -141,7 +145,7 @@ func (f *facts) commit(s *segments.Segment, index uint64, c *segments.CompCommit
 
 func (f *facts) seal(s *segments.Segment, index uint64, r *segments.RunSealed) {
 	if len(f.seals) < maxSeals {
-		f.seals = append(f.seals, RunSeal{s.Seq, clip(r.RunID), r.RunBundleDigest})
+		f.seals = append(f.seals, RunSeal{s.Seq, strings.Clone(clip(r.RunID)), r.RunBundleDigest})
 	}
 	if f.wanted == nil && f.asked != "" && r.RunID == f.asked {
 		digest := r.RunBundleDigest

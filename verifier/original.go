@@ -8,17 +8,17 @@ import (
 
 // original compares the bytes of a file with what section 4 of the format
 // writes for the decoded bundle, while both pass by. It holds what was read
-// ahead of the decoder, and nothing more once they differ.
+// ahead of the segments looked at, and nothing more once they differ.
 //
-// In a file as written, segments follow a fixed start and are followed by a
-// fixed end; only the scope, which is decoded but not handed out before the
-// end, is kept as read until then.
+// In a file as written, segments follow a fixed start, one comma apart, and are
+// followed by a fixed end; only the scope, which is decoded but not handed out
+// before the end, is kept as read until then.
 type original struct {
 	differs bool
 	start   []byte // the file up to the first segment
-	ahead   []byte // read; what follows pos is not yet compared
-	pos     int
-	scratch []byte
+	ahead   []byte // the file from base on, as far as it was read
+	base    int64
+	end     int64 // of the last segment looked at
 }
 
 var beforeSegments = []byte(`,"chain":{"segments":[`)
@@ -27,24 +27,28 @@ func (o *original) feed(p []byte) {
 	if o.differs {
 		return
 	}
-	// Compacting here keeps the buffer at the size of the read-ahead.
-	o.ahead = append(o.ahead[:copy(o.ahead, o.ahead[o.pos:])], p...)
-	o.pos = 0
+	// Only when at least half is done with, so that a byte is moved once.
+	if done := int(o.end - o.base); 2*done > len(o.ahead) {
+		o.ahead = o.ahead[:copy(o.ahead, o.ahead[done:])]
+		o.base = o.end
+	}
+	o.ahead = append(o.ahead, p...)
 }
 
-func (o *original) segment(s *segments.Segment, index uint64) {
+func (o *original) segment(s *segments.Scanned, index uint64) {
 	if o.differs {
 		return
 	}
 	if index == 0 {
 		o.begin()
+	} else {
+		o.end++ // the comma: nothing else fits between two segments in one byte
 	}
-	o.scratch = o.scratch[:0]
-	if index > 0 {
-		o.scratch = append(o.scratch, ',')
+	if o.differs || !s.Written || s.Offset != o.end {
+		o.differ()
+		return
 	}
-	o.scratch = segments.AppendSegment(o.scratch, s)
-	o.match(o.scratch)
+	o.end += s.Length
 }
 
 // begin finds the first segment. A string of the scope cannot hold the text
@@ -56,16 +60,7 @@ func (o *original) begin() {
 		return
 	}
 	o.start = bytes.Clone(o.ahead[:at+len(beforeSegments)])
-	o.pos = len(o.start)
-}
-
-// match takes want off the bytes that were read.
-func (o *original) match(want []byte) {
-	if o.differs || !bytes.HasPrefix(o.ahead[o.pos:], want) {
-		o.differ()
-		return
-	}
-	o.pos += len(want)
+	o.end = int64(len(o.start))
 }
 
 func (o *original) differ() { *o = original{differs: true} }
@@ -80,5 +75,5 @@ func (o *original) same(env *segments.Envelope, count uint64) bool {
 	if o.differs || !bytes.Equal(o.start, whole[:at]) {
 		return false
 	}
-	return bytes.Equal(o.ahead[o.pos:], whole[at:])
+	return bytes.Equal(o.ahead[o.end-o.base:], whole[at:])
 }
