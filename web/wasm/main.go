@@ -22,6 +22,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"syscall/js"
 
@@ -30,7 +31,16 @@ import (
 	"github.com/chaind/chaind/verifier"
 )
 
+// A thread of a page collects garbage while nothing else happens, so it does it
+// seldom, and never lets the heap near what WebAssembly can address.
+const (
+	garbagePercent = 400
+	heapLimit      = 1 << 30 // bytes; beyond, garbage is collected as often as it must
+)
+
 func main() {
+	debug.SetGCPercent(garbagePercent)
+	debug.SetMemoryLimit(heapLimit)
 	define("chaindVerify", func(args []js.Value) (map[string]any, error) { return verify(args[0], args[1], args[2]) })
 	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return verifyExport(args[0], args[1]) })
 	select {}
