@@ -2,11 +2,8 @@ package store
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.etcd.io/bbolt"
 )
 
 // Case C16: the order is that of the stream, whatever the clocks say: the
@@ -32,40 +29,4 @@ func TestC16OrderIsByNumberNotByTime(t *testing.T) {
 		}
 	}
 	mustCheck(t, s)
-}
-
-// Case B11: evidence is never deleted, so there is little to give back; a
-// compacted copy is the same store, with the same heads.
-func TestB11CompactionChangesNothing(t *testing.T) {
-	t.Parallel()
-	v := loadVector(t, "small")
-	s := openStore(t, testConfig(t))
-	for i := 0; i < len(v.Messages); i += 5 {
-		mustAppend(t, s, v.batch(i, min(i+5, len(v.Messages))))
-	}
-	before, err := s.Stats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	compact, err := bbolt.Open(filepath.Join(dir, DatabaseFile), 0o600, nil)
-	if err == nil {
-		err = bbolt.Compact(compact, s.db, 0)
-	}
-	if err == nil {
-		err = compact.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := openStore(t, Config{Dir: dir})
-	v.verify(t, copied)
-	mustCheck(t, copied)
-	after, err := copied.Stats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if before.FileBytes > 4*after.FileBytes {
-		t.Errorf("%d bytes, and %d when compacted: too much of the file is dead", before.FileBytes, after.FileBytes)
-	}
 }

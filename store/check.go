@@ -24,6 +24,8 @@ import (
 // which the file may grow. Memory is bounded. The error is about not being able
 // to check; findings are in the report.
 func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*CheckReport, error) {
+	s.long.RLock()
+	defer s.long.RUnlock()
 	n, err := s.fresh(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check store: %w", err)
@@ -75,6 +77,9 @@ type checker struct {
 	waiting         uint64 // seal jobs
 	epochs          uint64
 	lost, lostEvent uint64
+
+	unsettled [][]byte // keys of runs whose segment was not there, at most MaxFindings
+	settled   bool     // they are being looked at again
 }
 
 // add turns an error about a value into a finding. Other errors end the check.

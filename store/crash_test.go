@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		openDamaged(path)
 		return
 	}
+	if spec := os.Getenv(compactEnv); spec != "" {
+		compactAndDie(spec)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -19,8 +19,8 @@
 //
 // # Files
 //
-// The directory holds chaind.db and store.id, and during creation and growth a
-// file whose name begins with "creating-". store.id is one line, "chaind store
+// The directory holds chaind.db and store.id, and during creation, growth and
+// compaction a file whose name begins with "creating-". store.id is one line, "chaind store
 // {32 hex digits} has had {decimal} bytes": the identity and the least size of the
 // database, so that a truncated or foreign one shows before it is mapped. A
 // backup is chaind.db alone: a database that lies there without its mark is a

@@ -51,9 +51,8 @@ func (m *mark) damaged() error {
 func (m *mark) text() string { return fmt.Sprintf(markFormat, m.id, m.size) }
 
 // raise writes the mark when the database has grown. A crash before the rename
-// leaves the lower mark, which is true as well: the file never gets shorter.
-//
-//	openat store.id.new, write, fsync, close, renameat → store.id, fsync the directory
+// leaves the lower mark, which is true as well: a file gets shorter only by a
+// compaction, which lowers the mark first.
 func (m *mark) raise(id string) error {
 	info, err := m.f.Stat()
 	if err != nil {
@@ -62,7 +61,14 @@ func (m *mark) raise(id string) error {
 	if info.Size() <= m.size && m.id == id {
 		return nil
 	}
-	next := mark{id: id, size: info.Size()}
+	return m.write(id, info.Size())
+}
+
+// write makes the mark durable:
+//
+//	openat creating-store.id, write, fsync, close, renameat → store.id, fsync the directory
+func (m *mark) write(id string, size int64) error {
+	next := mark{id: id, size: size}
 	const temp = creatingPrefix + MarkFile
 	f, err := m.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

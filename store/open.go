@@ -43,7 +43,7 @@ func open(cfg Config, s *Store) (*Store, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("open store: no directory given")
 	}
-	if !s.readOnly && !s.upgrading {
+	if s.creates() {
 		if err := makeDir(cfg.Dir); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
@@ -62,10 +62,25 @@ func open(cfg Config, s *Store) (*Store, error) {
 	return s, nil
 }
 
+// creates: a missing database is made.
+func (s *Store) creates() bool { return !s.readOnly && !s.upgrading && !s.existing }
+
 func (s *Store) openIn(root *os.Root) error {
 	if err := s.ensure(root); err != nil {
 		return err
 	}
+	for {
+		if err := s.openOnce(root); !errors.Is(err, errReplaced) {
+			return err
+		}
+	}
+}
+
+// errReplaced: while we waited for the lock, a compaction put another file in
+// the place of the one that we opened, to which nobody must write.
+var errReplaced = errors.New("database was replaced meanwhile")
+
+func (s *Store) openOnce(root *os.Root) error {
 	flag := os.O_RDWR
 	if s.readOnly {
 		flag = os.O_RDONLY
@@ -87,7 +102,7 @@ func (s *Store) ensure(root *os.Root) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if s.readOnly || s.upgrading {
+	if !s.creates() {
 		return ErrMissing
 	}
 	entries, err := fs.ReadDir(root.FS(), ".")
@@ -129,7 +144,7 @@ func (s *Store) create(root *os.Root) error {
 	return syncRoot(root)
 }
 
-// tidy removes what a crash during creation left, under the lock.
+// tidy removes what a crash during creation or compaction left, under the lock.
 func tidy(root *os.Root) {
 	entries, _ := fs.ReadDir(root.FS(), ".")
 	for _, e := range entries {
@@ -180,6 +195,9 @@ func (s *Store) openFile(f *os.File) error {
 		}
 		return err
 	}
+	if err := stillNamed(s.mark.root, f); err != nil {
+		return err
+	}
 	if err := s.mark.read(); err != nil {
 		return err
 	}
@@ -204,6 +222,21 @@ func (s *Store) openFile(f *os.File) error {
 	if err := s.settle(); err != nil {
 		s.db.Close()
 		return err
+	}
+	return nil
+}
+
+func stillNamed(root *os.Root, f *os.File) error {
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := root.Stat(DatabaseFile)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(mine, named) {
+		return errReplaced
 	}
 	return nil
 }
@@ -244,6 +277,10 @@ func (s *Store) settle() error {
 		return nil
 	}
 	tidy(s.mark.root)
+	// A compaction may have ended between the rename and this.
+	if err := syncRoot(s.mark.root); err != nil {
+		return fmt.Errorf("make the name durable: %w", err)
+	}
 	if err := s.noteRestore(); err != nil {
 		return fmt.Errorf("note that the store was restored: %w", err)
 	}

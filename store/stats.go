@@ -51,6 +51,8 @@ func (v *view) lastSealError() (string, error) {
 // freed meanwhile cannot be used again and the file may grow: let w be a local
 // file, not a slow network connection.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	s.long.RLock()
+	defer s.long.RUnlock()
 	var n int64
 	out := &backupWriter{ctx: ctx, w: w}
 	err := s.view(func(v *view) (err error) {

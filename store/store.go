@@ -61,12 +61,18 @@ type Store struct {
 	readOnly  bool
 	newest    uint32 // the schema version to work with
 	upgrading bool   // an older one is opened, for upgrade alone
+	existing  bool   // none is made
 	mark      *mark
 	torn      bool // one meta page was damaged when the store was opened
 
 	// open is held by every call for reading, and by Close for writing.
 	open   sync.RWMutex
 	closed bool
+
+	// long is held for reading by calls whose transactions take long, so that a
+	// compaction, which holds it for writing, need not stop writers and readers
+	// while it waits for them. It is taken before token and open.
+	long sync.RWMutex
 
 	replays replays // of readers; locks for itself
 
@@ -106,6 +112,8 @@ type hooks struct {
 	commit       func(tx *bbolt.Tx) error  // in the place of tx.Commit
 	afterCommit  func() error              // persisted, yet reported as failed
 	published    func(touched, states int) // after a commit, under the token
+
+	compact func(step string, do func() error) error // around the steps of a compaction
 }
 
 // ID is the random identity that the store got when it was created: 32
