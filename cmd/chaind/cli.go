@@ -33,6 +33,7 @@ type cli struct {
 	Check    checkCmd    `cmd:"" help:"Walk a database from end to end and report what is damaged."`
 	Replay   replayCmd   `cmd:"" help:"Rebuild a store from the stream and compare it with the old one."`
 	Backup   backupCmd   `cmd:"" help:"Copy database and streams of a daemon, running or stopped."`
+	Compact  compactCmd  `cmd:"" help:"Give the free space in a database back to the file system."`
 	Upgrade  upgradeCmd  `cmd:"" help:"Bring a database that an older program wrote to this program's layout."`
 	Health   healthCmd   `cmd:"" help:"Ask a running daemon whether it is healthy (for containers)."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/chaind/chaind/store"
 )
 
 // controlFile is a Unix socket in the data directory, for the user that the
@@ -21,12 +23,13 @@ import (
 // writes no files.
 //
 //	POST /backup?to=DIR&artifacts=BOOL → the manifest, or {"error": TEXT}
+//	POST /compact                      → store.CompactReport, or {"error": TEXT}
 const controlFile = "control.sock"
 
 const controlHeader = 5 * time.Second // for the header of a request
 
 // openControl listens. A socket that cannot be is no reason not to run: there are
-// no backups then while the daemon does.
+// no backups and compactions then while the daemon does.
 func (d *Daemon) openControl(context.Context) error {
 	path := filepath.Join(d.cfg.DataDir, controlFile)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,6 +56,7 @@ func (d *Daemon) openControl(context.Context) error {
 func (d *Daemon) serveControl(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", d.postBackup)
+	mux.HandleFunc("POST /compact", d.postCompact)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: controlHeader, BaseContext: func(net.Listener) context.Context { return ctx }}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(d.control) }()
@@ -83,6 +87,18 @@ func (d *Daemon) postBackup(w http.ResponseWriter, r *http.Request) {
 	tell(w, http.StatusOK, m)
 }
 
+// postCompact holds up intake while the database is copied; what the broker
+// delivers again meanwhile is recognised.
+func (d *Daemon) postCompact(w http.ResponseWriter, r *http.Request) {
+	report, err := d.store.Compact(r.Context(), nil)
+	if err != nil {
+		d.log.Error("compaction failed", "err", err)
+		tell(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
+		return
+	}
+	tell(w, http.StatusOK, report)
+}
+
 func tell(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -95,6 +111,26 @@ var ErrNotRunning = errors.New("no daemon is running in this data directory")
 // AskBackup has the running daemon of a data directory make a backup. It returns
 // ErrNotRunning when there is none.
 func AskBackup(ctx context.Context, dataDir, to string, artifacts bool) (*Manifest, error) {
+	query := url.Values{"to": {to}, "artifacts": {strconv.FormatBool(artifacts)}}.Encode()
+	m := new(Manifest)
+	if err := ask(ctx, dataDir, "/backup?"+query, m); err != nil {
+		return nil, fmt.Errorf("ask for a backup: %w", err)
+	}
+	return m, nil
+}
+
+// AskCompact has the running daemon of a data directory compact its database. It
+// returns ErrNotRunning when there is none.
+func AskCompact(ctx context.Context, dataDir string) (*store.CompactReport, error) {
+	r := new(store.CompactReport)
+	if err := ask(ctx, dataDir, "/compact", r); err != nil {
+		return nil, fmt.Errorf("ask for a compaction: %w", err)
+	}
+	return r, nil
+}
+
+// ask posts to the daemon's control socket and reads the answer.
+func ask(ctx context.Context, dataDir, path string, answer any) error {
 	var dialer net.Dialer
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, "unix", filepath.Join(dataDir, controlFile))
@@ -104,27 +140,25 @@ func AskBackup(ctx context.Context, dataDir, to string, artifacts bool) (*Manife
 		return conn, nil
 	}}}
 	defer client.CloseIdleConnections()
-	query := url.Values{"to": {to}, "artifacts": {strconv.FormatBool(artifacts)}}.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon/backup?"+query, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxManifest))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if res.StatusCode != http.StatusOK {
 		var said struct {
 			Error string `json:"error"`
 		}
 		_ = json.Unmarshal(text, &said)
-		return nil, fmt.Errorf("the daemon could not make the backup: %s", or(said.Error, res.Status))
+		return fmt.Errorf("the daemon could not do it: %s", or(said.Error, res.Status))
 	}
-	m := new(Manifest)
-	return m, json.Unmarshal(text, m)
+	return json.Unmarshal(text, answer)
 }
