@@ -1,6 +1,9 @@
 package segments
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 const (
 	// batchBytes is how much text a batch of segments has, unless one alone is
@@ -21,7 +24,7 @@ type room struct {
 	step  StepExecuted
 
 	start, end int // of its text in that of the batch
-	found      []Deviation
+	found      deviations
 }
 
 // batch is a piece of the array of segments: their text, and what it decodes to.
@@ -48,8 +51,6 @@ func (b *batch) begin(at *cursor) {
 	b.text, b.count, b.decoded, b.err = b.text[:0], 0, 0, nil
 }
 
-func (b *batch) fits(text []byte) bool { return len(b.text)+len(text) <= batchBytes }
-
 func (b *batch) add(at *cursor) {
 	if b.count == len(b.rooms) {
 		b.rooms = append(b.rooms, room{})
@@ -73,18 +74,14 @@ func (b *batch) shrink() {
 // segments share one copy of the text.
 func (b *batch) decode() {
 	keep := string(b.text)
-	c := cursor{depth: b.depth, path: append([]part(nil), b.path...)}
+	c := cursor{depth: b.depth, path: slices.Clone(b.path)}
 	for i := range b.count {
 		r := &b.rooms[i]
-		var found deviations
 		c.text, c.keep, c.pos, c.base = b.text[r.start:r.end], keep[r.start:r.end], 0, r.Offset
-		c.room, c.found = r, &found
-		r.Segment = Segment{}
+		c.room, c.found = r, &r.found
+		r.Segment, r.found = Segment{}, deviations{}
 		c.pushIndex(b.first + int64(i))
-		err := decodeRecord(&c, &r.Segment, segmentFields)
-		r.found = found.list
-		if err != nil {
-			b.err = err
+		if b.err = decodeRecord(&c, &r.Segment, segmentFields); b.err != nil {
 			return
 		}
 		c.pop()

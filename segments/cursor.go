@@ -57,6 +57,7 @@ type cursor struct {
 	depth int    // objects and arrays open at pos
 	path  []part // names and indexes that lead to pos
 	found *deviations
+	plain []byte // the last string with escapes, without them
 
 	keep string // text again, for decoded strings to share; "": each is a copy
 	room *room  // memory to decode a segment into; nil: new one
@@ -147,7 +148,7 @@ func (c *cursor) next() bool {
 }
 
 // name reads a member name and the colon after it. The bytes are valid until
-// the text is.
+// the next string is read.
 func (c *cursor) name() []byte {
 	name := c.quoted()
 	c.peek() // the colon
@@ -155,7 +156,8 @@ func (c *cursor) name() []byte {
 	return name
 }
 
-// quoted reads the string at pos and returns it without escapes.
+// quoted reads the string at pos and returns it without escapes, valid until the
+// next one is read.
 func (c *cursor) quoted() []byte {
 	c.pos++
 	rest := c.text[c.pos:]
@@ -176,8 +178,8 @@ func (c *cursor) unescaped() []byte {
 		}
 	}
 	c.pos++
-	plain, _ := jsontext.AppendUnquote(nil, c.text[start:c.pos]) // valid: checked before
-	return plain
+	c.plain, _ = jsontext.AppendUnquote(c.plain[:0], c.text[start:c.pos]) // valid: checked before
+	return c.plain
 }
 
 // lexeme reads the number or literal at pos.

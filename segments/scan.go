@@ -28,10 +28,14 @@ const maxWorkers = 8
 // returns, except strings and the StepTopo of a commit: these may be kept, but
 // hold the text around them, [batchBytes] of it, in memory; cloned, they do not.
 func Scan(r io.Reader, workers int, visit func(*Scanned) error) (*Envelope, []Deviation, error) {
+	return scan(r, newCrew(min(workers, maxWorkers), batchBytes, visit))
+}
+
+func scan(r io.Reader, c *crew) (*Envelope, []Deviation, error) {
 	b := newReader(r, nil, MaxBundleBytes, MaxSegmentBytes)
-	b.crew = newCrew(min(workers, maxWorkers), visit, &b.deviations)
+	b.crew, c.found = c, &b.deviations
 	err := b.bundle()
-	b.crew.stop()
+	c.stop()
 	if err != nil {
 		return nil, b.deviations.list, err
 	}
@@ -47,18 +51,20 @@ func Scan(r io.Reader, workers int, visit func(*Scanned) error) (*Envelope, []De
 // nothing after the first error is: what lies further on was read in vain.
 type crew struct {
 	visit func(*Scanned) error
-	found *deviations
+	found *deviations // of the reader
+	bytes int         // of text that fit into a batch
 
 	jobs    chan *batch // to the workers; nil: there are none, the reader does the work
 	running sync.WaitGroup
 	filling *batch   // nil: none begun
 	ahead   []*batch // with the workers, oldest first
 	spare   []*batch
-	most    int // of ahead
+	most    int   // of ahead
+	err     error // the first one of a segment or its visit, after which nothing is looked at
 }
 
-func newCrew(workers int, visit func(*Scanned) error, found *deviations) *crew {
-	c := &crew{visit: visit, found: found}
+func newCrew(workers, bytes int, visit func(*Scanned) error) *crew {
+	c := &crew{visit: visit, bytes: bytes}
 	if workers > 1 {
 		c.most = workers + 2
 		c.jobs = make(chan *batch, c.most)
@@ -84,7 +90,7 @@ func (c *crew) stop() {
 
 // take gets the text of the next segment, which at leads to.
 func (c *crew) take(at *cursor) error {
-	if c.filling != nil && !c.filling.fits(at.text) {
+	if c.filling != nil && len(c.filling.text)+len(at.text) > c.bytes {
 		if err := c.hand(); err != nil {
 			return err
 		}
@@ -94,7 +100,7 @@ func (c *crew) take(at *cursor) error {
 		c.filling.begin(at)
 	}
 	c.filling.add(at)
-	if len(at.text) <= batchBytes {
+	if len(at.text) <= c.bytes {
 		return nil
 	}
 	// Batches of long segments would take memory by their number.
@@ -138,6 +144,9 @@ func (c *crew) oldest() error {
 
 // finish looks at everything that was taken.
 func (c *crew) finish() error {
+	if c.err != nil {
+		return c.err
+	}
 	err := c.hand()
 	for err == nil && len(c.ahead) > 0 {
 		err = c.oldest()
@@ -150,14 +159,15 @@ func (c *crew) finish() error {
 // if they had not been read.
 func (c *crew) look(b *batch) error {
 	for i := range b.decoded {
-		c.merge(b.rooms[i].found)
-		if err := c.visit(&b.rooms[i].Scanned); err != nil {
-			return err
+		c.merge(b.rooms[i].found.list)
+		if c.err = c.visit(&b.rooms[i].Scanned); c.err != nil {
+			return c.err
 		}
 	}
 	if b.err != nil {
-		c.merge(b.rooms[b.decoded].found)
-		return b.err
+		c.merge(b.rooms[b.decoded].found.list)
+		c.err = b.err
+		return c.err
 	}
 	b.shrink()
 	c.spare = append(c.spare, b)
