@@ -16,7 +16,7 @@ func rows() []row {
 		{"append-sqlite", "durable append, 1,024 appenders", "SQLite, WAL, full sync, group commit", []goal{{bound: 2.5, unit: rate}}, openPeer("sqlite", 1024)},
 		{"append-tessera", "durable append, 1,024 appenders", "Tessera on POSIX, batches of 1,024 or 5 ms", []goal{{bound: 5, unit: rate}}, openPeer("tessera", 1024)},
 		{"walk", "full chain walk of decoded segments, one core", "SHA-256 of the same preimages", []goal{{bound: 0.45, unit: "segments/s"}}, openWalk},
-		{"walk-two", "the same walk in two pieces on two cores", "on one core", []goal{{bound: 1.8, unit: "segments/s"}}, openWalkTwo},
+		{"walk-two", "chaind verify of an evidence file on two cores", "on one core", []goal{{bound: 1.8, unit: "segments/s"}}, openWalkTwo},
 		{"walk-memory", "chaind verify of a long evidence file, peak of its memory", "32 MiB", []goal{{bound: 1, most: true, unit: "MiB"}}, openVerifyMemory},
 		{"seal", "seal of a run: bundle, pointer, history, and its record in the store", "create + fsync + rename + directory fsync of the same bytes", []goal{{bound: 2.5, most: true, unit: "s"}}, openSeal},
 		{"seal-rate", "seals of runs, many at once", "1,000 a second", []goal{{bound: 1, unit: "seals/s"}}, openSealRate},

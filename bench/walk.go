@@ -11,9 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 
 	runs "github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/segments"
@@ -45,30 +45,15 @@ func longChain(n int) []segments.Segment {
 	return list
 }
 
-// walkOver walks the chain in so many pieces at once: each starts from the link
-// of its first segment, which the piece before must arrive at.
-func walkOver(list []segments.Segment, pieces int) error {
-	walks := make([]segments.Walk, pieces)
-	errs := make([]error, pieces)
-	var wg sync.WaitGroup
-	for i := range pieces {
-		piece := list[i*len(list)/pieces : (i+1)*len(list)/pieces]
-		walks[i].Head = piece[0].Prev
-		wg.Go(func() {
-			for j := range piece {
-				if errs[i] == nil {
-					errs[i] = walks[i].Step(&piece[j])
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for i := 1; i < pieces; i++ {
-		if *walks[i-1].Head != *list[i*len(list)/pieces].Prev {
-			return errors.New("pieces do not fit together")
+// walkOver checks each link of a chain in memory.
+func walkOver(list []segments.Segment) error {
+	var walk segments.Walk
+	for i := range list {
+		if err := walk.Step(&list[i]); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func openWalk(_ context.Context, l *lab) (*contest, error) {
@@ -86,18 +71,39 @@ func openWalk(_ context.Context, l *lab) (*contest, error) {
 				return nil
 			})
 		},
-		ours:  func(int) (sample, error) { return timed(len(list), func() error { return walkOver(list, 1) }) },
+		ours:  func(int) (sample, error) { return timed(len(list), func() error { return walkOver(list) }) },
 		close: func() error { return nil },
 	}, nil
 }
 
-func openWalkTwo(_ context.Context, l *lab) (*contest, error) {
-	list := longChain(l.walk)
-	return &contest{
-		limit: func(int) (sample, error) { return timed(len(list), func() error { return walkOver(list, 1) }) },
-		ours:  func(int) (sample, error) { return timed(len(list), func() error { return walkOver(list, 2) }) },
-		close: func() error { return nil },
-	}, nil
+// openWalkTwo verifies an evidence file, as chaind verify does, on one core and
+// on two.
+func openWalkTwo(ctx context.Context, l *lab) (*contest, error) {
+	file := filepath.Join(l.dir, "long.evidence.json")
+	if err := writeEvidence(file, l.walk); err != nil {
+		return nil, err
+	}
+	on := func(cores int) func(int) (sample, error) {
+		return func(int) (sample, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+			return timed(l.walk, func() error { return verifyFile(ctx, file, l.walk) })
+		}
+	}
+	return &contest{limit: on(1), ours: on(2), close: func() error { return nil }}, nil
+}
+
+func verifyFile(ctx context.Context, name string, n int) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// As below: the chain holds, and is no conforming run.
+	r := verifier.File(ctx, f, verifier.Options{})
+	if r.Segments != uint64(n) || r.ComputedHead == nil || *r.ComputedHead != *r.DeclaredHead {
+		return errors.New("the file does not verify: " + r.Summary)
+	}
+	return nil
 }
 
 // openVerifyMemory runs chaind verify over an evidence file and takes its peak.

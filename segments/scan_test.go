@@ -75,12 +75,10 @@ func plain(r io.Reader) io.Reader { return r }
 func sameReading(t failer, text []byte, wrap func(io.Reader) io.Reader, stop int) {
 	t.Helper()
 	want := readPlain(wrap(bytes.NewReader(text)), stop)
-	for _, workers := range []int{1, 3} {
-		for _, size := range []int{1, 700, 1 << 16} {
-			got := readScanned(t, text, wrap, workers, size, stop)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%d workers, batches of %d bytes, %.2000q: (-read +scan)\n%s", workers, size, text, diff)
-			}
+	for _, run := range []struct{ workers, bytes int }{{1, 1 << 16}, {1, 700}, {3, 1}, {3, 700}} {
+		got := readScanned(t, text, wrap, run.workers, run.bytes, stop)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%+v, %.2000q: (-read +scan)\n%s", run, text, diff)
 		}
 	}
 }
@@ -102,11 +100,11 @@ func TestScanReadsLikeRead(t *testing.T) {
 // deviations and the segments visited before it.
 func TestScanOfDamagedFiles(t *testing.T) {
 	t.Parallel()
-	step := 11
+	step := 23
 	if testing.Short() {
-		step = 61
+		step = 97
 	}
-	text := segments.AppendBundle(nil, chainOf(honest(8)))
+	text := segments.AppendBundle(nil, chainOf(honest(4)))
 	for i := 0; i < len(text); i += step {
 		for _, c := range []byte{text[i] ^ 0x20, text[i] ^ 1, '"', '}', ' ', ','} {
 			damaged := slices.Clone(text)
