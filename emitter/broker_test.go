@@ -69,12 +69,17 @@ func (b *broker) stop() {
 
 func (b *broker) connect(opts ...nats.Option) *nats.Conn {
 	b.t.Helper()
+	return b.connectTo(b.srv.ClientURL(), opts...)
+}
+
+func (b *broker) connectTo(address string, opts ...nats.Option) *nats.Conn {
+	b.t.Helper()
 	base, err := ConnConfig{Name: b.t.Name()}.Options()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	base = append(base, nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.IgnoreDiscoveredServers())
-	nc, err := nats.Connect(b.srv.ClientURL(), append(base, opts...)...)
+	nc, err := nats.Connect(address, append(base, opts...)...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

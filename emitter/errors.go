@@ -15,8 +15,9 @@ var ErrShared = errors.New("another daemon reads with the same store id; is this
 // These errors can be returned by a [Publisher]'s calls, wrapped. Unless it
 // says otherwise the event was not stored, and the publisher goes on.
 var (
-	// ErrNoStream: nothing takes the subject. The daemon has not created the
-	// stream yet, or JetStream is down. The event stays first in line.
+	// ErrNoStream: nothing takes the subject, for as long as an election of the
+	// stream's leader may last. The daemon has not created the stream yet, or
+	// JetStream is down. The event stays first in line.
 	ErrNoStream = errors.New("no stream takes evidence events")
 	// ErrWrongStream: another stream than the configured one took the event.
 	ErrWrongStream = errors.New("another stream took the event")
@@ -25,7 +26,8 @@ var (
 	// ErrOtherWriter: somebody else wrote to the chain, so that this
 	// publisher's numbers and head are no longer the chain's. It sends nothing more; Resume.
 	ErrOtherWriter = errors.New("the chain has another writer")
-	// ErrExists: Begin's chain has events already; Resume it or pick another name.
+	// ErrExists: Begin's chain has events already, and the first of them is not
+	// the one being published; Resume it or pick another name.
 	ErrExists = errors.New("the chain exists already")
 	// ErrNothingSent: Wait has nothing to wait for.
 	ErrNothingSent = errors.New("no event was sent")

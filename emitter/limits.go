@@ -53,9 +53,9 @@ const (
 	DefaultPublishTimeout = 5 * time.Second
 	// DefaultReceiptTimeout is how long Wait waits before it sends the event again.
 	DefaultReceiptTimeout = 10 * time.Second
-	// noStreamAttempts is how often a publisher meets "no responders" (a
-	// leader election looks like that) before it says so.
-	noStreamAttempts = 4
+	// readerLease is when the broker forgets a consumer that reads a chain back
+	// and was left behind.
+	readerLease = 30 * time.Second
 	// maxUnconfirmed bounds the sent events whose receipt a publisher looks out for.
 	maxUnconfirmed = 4096
 	// publishHeadroom is kept free for the headers that a publish carries.

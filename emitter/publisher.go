@@ -40,7 +40,7 @@ type PublisherConfig struct {
 	// the chain is always shared, and repeats are left to the daemon.)
 	SharedChain bool
 
-	PublishTimeout time.Duration    // for one acknowledgement; 0: DefaultPublishTimeout
+	PublishTimeout time.Duration    // for one acknowledgement, and before ErrNoStream; 0: DefaultPublishTimeout
 	ReceiptTimeout time.Duration    // before an event without receipt is sent again; 0: DefaultReceiptTimeout
 	Now            func() time.Time // stamps at_ms; nil: time.Now
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
 )
@@ -23,11 +21,7 @@ func Resume(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 	}
 	r := replay{state: events.NewState(p.key), known: map[string]segments.Digest{},
 		decoder: events.NewDecoder(events.Limits{MaxBytes: p.cfg.MaxEventBytes})}
-	err = p.read(ctx, jetstream.DeliverAllPolicy, func(m jetstream.Msg, seq, ms uint64) error {
-		r.apply(events.Message{Subject: m.Subject(), Payload: m.Data(), StreamSeq: seq, BrokerMS: ms})
-		return nil
-	})
-	if err != nil {
+	if err := p.readAll(ctx, r.apply); err != nil {
 		_ = p.sub.Unsubscribe()
 		return nil, fmt.Errorf("resume chain %s: %w", p.key.Chain, err)
 	}
@@ -95,57 +89,4 @@ func (p *Publisher) takeUp(r *replay) {
 	p.headUnknown = r.trimmed
 	p.last.before = p.builder
 	p.track(p.last)
-}
-
-// stored message of the chain.
-type storedMessage struct {
-	subject string
-	seq     uint64
-	sum     segments.Digest
-}
-
-// lastMessage reads the chain's last message; nil: the stream holds none.
-func (p *Publisher) lastMessage(ctx context.Context) (*storedMessage, error) {
-	var last *storedMessage
-	err := p.read(ctx, jetstream.DeliverLastPolicy, func(m jetstream.Msg, seq uint64, _ uint64) error {
-		last = &storedMessage{subject: m.Subject(), seq: seq, sum: segments.Sum(m.Data())}
-		return nil
-	})
-	return last, err
-}
-
-// read visits the chain's messages in stream order, up to the last one that
-// the stream holds when it gets there. It goes through an ordered consumer
-// whose filter is the chain's subject: a tenant's permissions can name that.
-func (p *Publisher) read(ctx context.Context, from jetstream.DeliverPolicy, visit func(m jetstream.Msg, seq, ms uint64) error) error {
-	consumer, err := p.js.OrderedConsumer(ctx, p.cfg.Stream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{p.key.Subject("*")}, DeliverPolicy: from,
-	})
-	if err != nil {
-		return fmt.Errorf("read chain: %w", err)
-	}
-	if consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return fmt.Errorf("read chain: %w", err)
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return fmt.Errorf("read chain: %w", err)
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("read chain: %w", err)
-		}
-		if err := visit(m, meta.Sequence.Stream, uint64(max(0, meta.Timestamp.UnixMilli()))); err != nil {
-			return err
-		}
-		if meta.NumPending == 0 {
-			return nil
-		}
-	}
 }

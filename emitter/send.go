@@ -107,7 +107,7 @@ func (p *Publisher) sizeLimit() int {
 // attempt sends the same bytes.
 func (p *Publisher) deliver(ctx context.Context) error {
 	var last error
-	silent := 0
+	silent := silence{patience: p.cfg.PublishTimeout}
 	for wait := time.Duration(0); ; wait = nextBackoff(wait) {
 		if !p.pause(ctx, wait) {
 			return p.unanswered(ctx, last)
@@ -121,10 +121,8 @@ func (p *Publisher) deliver(ctx context.Context) error {
 			return err
 		}
 		last = err
-		if errors.Is(err, ErrNoStream) {
-			if silent++; silent >= noStreamAttempts {
-				return err
-			}
+		if silent.tooLong(err) {
+			return err
 		}
 		if p.line == nil { // an earlier attempt had been stored
 			return nil
@@ -133,13 +131,19 @@ func (p *Publisher) deliver(ctx context.Context) error {
 }
 
 func (p *Publisher) attempt(ctx context.Context) (*jetstream.PubAck, error) {
+	return p.send(ctx, &nats.Msg{Subject: p.line.subject, Data: p.line.payload}, p.lastSeq)
+}
+
+// send sends a message once. The leader of the stream takes it only if the
+// chain's last message is at the expected sequence (unless the chain is shared).
+func (p *Publisher) send(ctx context.Context, m *nats.Msg, expected uint64) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.PublishTimeout)
 	defer cancel()
 	opts := []jetstream.PublishOpt{jetstream.WithExpectStream(p.cfg.Stream), jetstream.WithRetryAttempts(0)}
 	if !p.cfg.SharedChain {
-		opts = append(opts, jetstream.WithExpectLastSequenceForSubject(p.lastSeq, p.key.Subject("*")))
+		opts = append(opts, jetstream.WithExpectLastSequenceForSubject(expected, p.key.Subject("*")))
 	}
-	return p.js.PublishMsg(ctx, &nats.Msg{Subject: p.line.subject, Data: p.line.payload}, opts...)
+	return p.js.PublishMsg(ctx, m, opts...)
 }
 
 // stored records the acknowledgement of the event in line.
@@ -191,13 +195,13 @@ func (p *Publisher) judge(ctx context.Context, err error) (again bool, _ error) 
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return true, fmt.Errorf("publish event: %w", ErrNoStream)
 	case errors.As(err, &api) && isWrongLast(api.ErrorCode):
-		return p.resolve(ctx)
+		return p.resolve(ctx, err)
 	case errors.As(err, &api) && api.ErrorCode == codeStreamNotMatch:
 		p.drop()
 		return false, fmt.Errorf("publish event: %w", ErrWrongStream)
 	case errors.As(err, &api):
 		return true, &RefusedError{Code: int(api.ErrorCode), Description: api.Description}
-	case p.denied():
+	case p.denied(p.line.subject):
 		return false, fmt.Errorf("publish event to %s: %w", p.line.subject, ErrDenied)
 	}
 	return true, err
@@ -210,33 +214,48 @@ func isWrongLast(code jetstream.ErrorCode) bool {
 	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
-// denied reports whether the broker refused our subject: it answers a denied
+// denied reports whether the broker refused a subject: it answers a denied
 // publish with nothing, and says so on the connection alone.
-func (p *Publisher) denied() bool {
+func (p *Publisher) denied(subject string) bool {
 	err := p.cfg.Conn.LastError()
-	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), p.line.subject)
+	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject)
 }
 
 // resolve finds out why the chain's last message is not the one we know: an
 // attempt of ours whose answer got lost, a trimmed stream, or another writer.
-func (p *Publisher) resolve(ctx context.Context) (again bool, _ error) {
-	last, err := p.lastMessage(ctx)
+// If an attempt was stored, it is the first message behind the one we know,
+// because the leader took it only there, whoever wrote behind it since. A
+// replica that shows nothing there is late, or the attempt is still on its way:
+// then neither is known, and trying again tells.
+func (p *Publisher) resolve(ctx context.Context, refusal error) (again bool, _ error) {
+	last, known := wrongLast(refusal)
+	switch {
+	case known && last == 0:
+		p.lastSeq = 0 // everything of the chain has been trimmed
+		return true, errors.New("the chain has been trimmed from the stream")
+	case known && last < p.lastSeq:
+		return p.giveUp(last) // the stream went back
+	}
+	next, err := p.following(ctx)
 	switch {
 	case err != nil:
 		return ctx.Err() == nil, fmt.Errorf("look at the chain's last message: %w", err)
-	case last == nil && p.lastSeq != 0:
-		p.lastSeq = 0 // everything of the chain has been trimmed
+	case next == nil:
+		return true, errBehind
+	case next.Subject == p.line.subject && segments.Sum(next.Payload) == p.line.sum:
+		p.settle(next.StreamSeq)
 		return true, nil
-	case last == nil:
-		return true, errors.New("the broker is not sure of the chain's last message")
-	case last.subject == p.line.subject && last.sum == p.line.sum:
-		p.settle(last.seq)
-		return true, nil
-	case p.last == nil && p.next == 0:
+	}
+	return p.giveUp(next.StreamSeq)
+}
+
+// giveUp drops the event because somebody else's message stands in its place.
+func (p *Publisher) giveUp(seq uint64) (again bool, _ error) {
+	if p.last == nil && p.next == 0 {
 		p.drop()
 		return false, fmt.Errorf("begin chain: %w", ErrExists)
 	}
-	p.broken = fmt.Errorf("publish event: %w: message %d is not ours", ErrOtherWriter, last.seq)
+	p.broken = fmt.Errorf("publish event: %w: message %d is not ours", ErrOtherWriter, seq)
 	p.drop()
 	return false, p.broken
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -15,7 +14,6 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chaind/chaind/emitter"
 	"github.com/chaind/chaind/events"
@@ -26,6 +24,8 @@ import (
 const (
 	natsDaemonPassword = "daemon-secret"
 	natsAcmePassword   = "acme-secret"
+
+	listComp = `{"version":2,"steps":{"list":{"kind":"query"}},"bind":{"topo":["list"]},"return":{"kind":"step","step":"list"}}`
 )
 
 // natsOptions loads a configuration of NATS as the server does, with a free
@@ -136,8 +136,8 @@ func acmeChain(conn *nats.Conn, name string) emitter.PublisherConfig {
 }
 
 // publishRun sends a run through the publisher, once interrupted by a restart
-// of the runtime, and waits until it is durable.
-func publishRun(t *testing.T, conn *nats.Conn, name string) {
+// of the runtime, and waits until it is durable. It returns the chain's head.
+func publishRun(t *testing.T, conn *nats.Conn, name string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -145,16 +145,19 @@ func publishRun(t *testing.T, conn *nats.Conn, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Intent(ctx, emitter.Intent{Text: "List all pets."}); err != nil {
+	if _, err := p.Intent(ctx, emitter.Intent{Text: "List all pets, " + name + "."}); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = emitter.Resume(ctx, acmeChain(conn, name)); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := p.Commit(ctx, emitter.Commit{Comp: []byte(listComp), StepTopo: []string{"list"}}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := p.Step(ctx, emitter.Step{StepID: "list", SourceLine: "pets.list()", Parsed: []byte(`{"op":"list"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Seal(ctx, emitter.Seal{}); err != nil {
+	if _, err := p.Seal(ctx, emitter.Seal{RunDigest: new(segments.Sum([]byte(name)))}); err != nil {
 		t.Fatal(err)
 	}
 	done, err := p.Wait(ctx)
@@ -164,6 +167,7 @@ func publishRun(t *testing.T, conn *nats.Conn, name string) {
 	if done.Receipt.Head == "" {
 		t.Errorf("receipt without head: %+v", done.Receipt)
 	}
+	return done.Receipt.Head
 }
 
 // TestNATSConfigurationServesDaemonAndRuntime runs a daemon and a runtime of
@@ -296,81 +300,6 @@ func acmeCannotReadThroughFilters(t *testing.T, address string) {
 		}
 		if !strings.Contains(string(m.Data), `"error"`) && strings.Contains(string(m.Data), "globex") {
 			t.Errorf("%s: %s", filter, m.Data)
-		}
-	}
-}
-
-// TestClusterConfigurationOfThree loads the cluster's file into three servers
-// and runs a daemon on them with three replicas.
-func TestClusterConfigurationOfThree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers elect leaders")
-	}
-	t.Setenv("NATS_ROUTE_PASSWORD", "route-secret")
-	ports := freePorts(t, 3)
-	for i, port := range ports {
-		t.Setenv(fmt.Sprintf("NATS_ROUTE_%d", i+1), fmt.Sprintf("nats://route:route-secret@127.0.0.1:%d", port))
-	}
-	var servers []*natsserver.Server
-	for i, port := range ports {
-		t.Setenv("NATS_NAME", fmt.Sprintf("nats-%d", i+1))
-		options := natsOptions(t, "cluster/nats.conf")
-		if len(options.Routes) != 3 || options.Cluster.Username != "route" || options.ServerName != fmt.Sprintf("nats-%d", i+1) {
-			t.Fatalf("%d routes, user %q, name %q", len(options.Routes), options.Cluster.Username, options.ServerName)
-		}
-		options.Cluster.Host, options.Cluster.Port = "127.0.0.1", port
-		servers = append(servers, launchNATS(t, options))
-	}
-	for _, srv := range servers {
-		if !srv.ReadyForConnections(30 * time.Second) {
-			t.Fatal("server is not ready")
-		}
-	}
-	var addresses []string
-	for _, srv := range servers {
-		addresses = append(addresses, srv.ClientURL())
-	}
-	awaitCluster(t, servers)
-	startDaemon(t, daemon.Config{HTTP: daemon.HTTPConfig{Listen: "off"},
-		NATS: daemon.NATSConfig{URL: strings.Join(addresses, ","), User: "chaind", Password: natsDaemonPassword, Replicas: 3}})
-	conn := connectAcme(t, servers[0].ClientURL())
-	publishRun(t, conn, "on-three")
-
-	admin, err := nats.Connect(servers[0].ClientURL(), nats.UserInfo("chaind", natsDaemonPassword))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	js, err := jetstream.New(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "EVIDENCE")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := stream.CachedInfo().Config.Replicas; n != 3 {
-		t.Errorf("%d replicas", n)
-	}
-}
-
-// awaitCluster waits until JetStream has a leader and sees all three.
-func awaitCluster(t *testing.T, servers []*natsserver.Server) {
-	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		for _, srv := range servers {
-			if srv.JetStreamIsLeader() && len(srv.JetStreamClusterPeers()) == len(servers) {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("the three servers found no leader")
 		}
 	}
 }
