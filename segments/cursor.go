@@ -28,6 +28,11 @@ func (e *DecodeError) Error() string {
 // (duplicate names are the cursor's business) and returns it without the
 // whitespace around it.
 func checkText(text []byte) (value []byte, offset int64, err error) {
+	if jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)) {
+		value = bytes.TrimLeft(text, " \n\r\t")
+		return bytes.TrimRight(value, " \n\r\t"), int64(len(text) - len(value)), nil
+	}
+	// What is wrong, and where, takes a decoder of its own.
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	value, err = dec.ReadValue()
 	if err != nil {

@@ -39,10 +39,30 @@ func DecodeKind(text []byte) (Kind, []Deviation, error) {
 	return k, c.found.list, nil
 }
 
+// DecodeKindText is [DecodeKind] for a text that is a string: the strings of the
+// kind are parts of it where they have no escapes.
+func DecodeKindText(text string) (Kind, []Deviation, error) {
+	c, err := newCursor([]byte(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	c.keep = text[c.base : c.base+int64(len(c.text))]
+	k, err := decodeKind(c)
+	if err != nil {
+		return nil, c.found.list, err
+	}
+	return k, c.found.list, nil
+}
+
 func newCursor(text []byte) (*cursor, error) {
 	value, offset, err := checkText(text)
 	if err != nil {
 		return nil, err
 	}
-	return &cursor{text: value, base: offset, found: new(deviations)}, nil
+	c := &struct {
+		cursor
+		found deviations
+	}{cursor: cursor{text: value, base: offset}}
+	c.cursor.found = &c.found
+	return &c.cursor, nil
 }

@@ -137,7 +137,7 @@ func (r *graphReader) readSegment(n *reader) {
 	s := Segment{Event: n.event("", r.form.home)}
 	s.Seq, s.Prev, s.EmittedAtMS = n.number("seq"), n.someDigest("prev"), n.someNumber("at_ms")
 	stated, text := n.digest("digest"), n.text("kind_jcs")
-	kind, deviations, err := segments.DecodeKind([]byte(text))
+	kind, deviations, err := segments.DecodeKindText(text)
 	if err == nil {
 		s.Kind = kind
 		r.order.Add(&s.Segment)
