@@ -9,6 +9,7 @@ import (
 	"github.com/chaind/chaind/store"
 )
 
+// chainFilters are the parameters that [query.chains] reads.
 func chainFilters() []string {
 	return []string{"tenant", "prompt_hash", "session", "chain", "outcome", "conformity", "run_id", "trace_id", "since", "until", "after", "limit"}
 }
@@ -103,20 +104,7 @@ func notNil[T any](list []T) []T {
 // chains lists chains.
 func (s *server) chains(w http.ResponseWriter, r *http.Request, a access) error {
 	q := newQuery(r)
-	ask := store.ChainQuery{
-		Tenant:     q.tenant(a),
-		PromptHash: q.hex("prompt_hash", 64),
-		Session:    q.hex("session", 32),
-		Chain:      q.token("chain"),
-		Outcome:    events.Outcome(q.oneOf("outcome", outcomeNames()...)),
-		Conformity: events.Conformity(q.oneOf("conformity", conformityNames()...)),
-		RunID:      q.runID(),
-		TraceID:    q.traceID(),
-		SinceMS:    q.time("since"),
-		UntilMS:    q.time("until"),
-		After:      q.after(),
-		Limit:      q.limit(),
-	}
+	ask := q.chains(a)
 	if q.err != nil {
 		return q.err
 	}
@@ -132,6 +120,24 @@ func (s *server) chains(w http.ResponseWriter, r *http.Request, a access) error 
 		page.Chains[i] = describeSummary(&found[i])
 	}
 	return s.writeJSON(w, r, page)
+}
+
+// chains reads the filters that the lists of chains and of runs have.
+func (q *query) chains(a access) store.ChainQuery {
+	return store.ChainQuery{
+		Tenant:     q.tenant(a),
+		PromptHash: q.hex("prompt_hash", 64),
+		Session:    q.hex("session", 32),
+		Chain:      q.token("chain"),
+		Outcome:    events.Outcome(q.oneOf("outcome", outcomeNames()...)),
+		Conformity: events.Conformity(q.oneOf("conformity", conformityNames()...)),
+		RunID:      q.runID(),
+		TraceID:    q.traceID(),
+		SinceMS:    q.time("since"),
+		UntilMS:    q.time("until"),
+		After:      q.after(),
+		Limit:      q.limit(),
+	}
 }
 
 func outcomeNames() []string {

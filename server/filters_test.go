@@ -112,3 +112,106 @@ func TestRunsByPrefix(t *testing.T) {
 		}
 	}
 }
+
+// listedRuns fetches all pages of a list of runs.
+func listedRuns(t *testing.T, h http.Handler, query url.Values) []runDocument {
+	t.Helper()
+	var all []runDocument
+	for {
+		w := get(h, "GET", "/v1/runs?"+query.Encode())
+		var page runPage
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%s: %d %v", query.Encode(), w.Code, err)
+		}
+		all = append(all, page.Runs...)
+		if page.Next == nil {
+			return all
+		}
+		query.Set("after", *page.Next)
+	}
+}
+
+// TestRunFiltersSelectByTheChain compares each filter of the list of runs, in
+// pages of one, with the runs of those chains that the list of chains selects.
+func TestRunFiltersSelectByTheChain(t *testing.T) {
+	t.Parallel()
+	h := newHandler(t, Config{Store: newWorld(t).store, Sidecars: loadTree(t, "two-run").sidecars()})
+	all := listedRuns(t, h, url.Values{"limit": {"200"}})
+	chains := map[string]chainDocument{}
+	var times []uint64
+	for _, c := range listedChains(t, h, url.Values{"limit": {"200"}}) {
+		chains[c.URL] = c
+		if len(c.RunIDs) > 0 {
+			times = append(times, c.LastAtMS)
+		}
+	}
+	slices.Sort(times)
+	middle := strconv.FormatUint(times[len(times)/2], 10)
+	one := chains[all[0].ChainURL]
+	var trace string
+	for _, r := range all {
+		if id := chains[r.ChainURL].Anchors.TraceID; id != nil {
+			trace = *id
+		}
+	}
+	for _, c := range []struct {
+		name, value string
+		some        bool // of the runs, not all, not none
+	}{
+		{"tenant", "acme", true}, {"tenant", "_", true}, {"session", one.Session, true}, {"prompt_hash", one.PromptHash, true}, {"chain", one.Chain, true},
+		{"outcome", "succeeded", true}, {"outcome", "failed", false}, {"outcome", "open", false},
+		{"conformity", "conforming", true}, {"conformity", "nonconforming", false},
+		{"run_id", all[0].RunID, true}, {"trace_id", trace, true}, {"since", middle, true}, {"until", middle, true},
+	} {
+		selected := map[string]bool{}
+		for _, chain := range listedChains(t, h, url.Values{c.name: {c.value}, "limit": {"200"}}) {
+			selected[chain.URL] = true
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(r runDocument) bool {
+			return !selected[r.ChainURL] || c.name == "run_id" && r.RunID != c.value
+		})
+		got := listedRuns(t, h, url.Values{c.name: {c.value}, "limit": {"1"}})
+		if c.some && (len(want) == 0 || len(want) == len(all)) {
+			t.Errorf("%s=%s: %d of %d runs show nothing about the filter", c.name, c.value, len(want), len(all))
+		}
+		same := func(a, b runDocument) bool { return a.RunID == b.RunID && a.ChainURL == b.ChainURL }
+		if !slices.EqualFunc(got, want, same) {
+			t.Errorf("%s=%s: %d runs, want %d", c.name, c.value, len(got), len(want))
+		}
+	}
+	for _, bad := range []string{"outcome=never", "conformity=x", "since=yesterday", "until=-1", "session=1", "trace_id=1234"} {
+		wantProblem(t, get(h, "GET", "/v1/runs?"+bad), http.StatusBadRequest, typeInvalidQuery)
+	}
+}
+
+// TestEveryListTakesItsDescribedLimit asks each list for as many entries as the
+// description allows, and for one more.
+func TestEveryListTakesItsDescribedLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := newHandler(t, Config{Store: w.store, Sidecars: w.sidecars})
+	paths := at(t, readAPI(t, h), "paths").(map[string]any)
+	lists := 0
+	for _, r := range routes() {
+		if !slices.Contains(r.query, "limit") {
+			continue
+		}
+		lists++
+		for _, p := range at(t, paths, r.pattern, "get", "parameters").([]any) {
+			if at(t, p, "name") != "limit" {
+				continue
+			}
+			path := strings.Replace(r.pattern, chainPath, w.chains[0].url(), 1)
+			schema := at(t, p, "schema")
+			least, most := int(at(t, schema, "minimum").(float64)), int(at(t, schema, "maximum").(float64))
+			for n, want := range map[int]int{least: http.StatusOK, most: http.StatusOK, least - 1: http.StatusBadRequest, most + 1: http.StatusBadRequest} {
+				if a := get(h, "GET", path+"?limit="+strconv.Itoa(n)); a.Code != want {
+					t.Errorf("%s?limit=%d: %d, want %d", path, n, a.Code, want)
+				}
+			}
+		}
+	}
+	if lists < 8 {
+		t.Errorf("%d lists", lists)
+	}
+}

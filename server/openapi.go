@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -99,8 +100,21 @@ func parameters() map[string]tree {
 		"until":      plain("Last event before this: RFC 3339, or Unix milliseconds."),
 		"after":      plain("The next of the page before."),
 		"from":       {"description": "Position of the first one wanted, instead of after.", "schema": tree{"type": "integer", "minimum": 0}},
-		"limit":      {"description": "Entries of a page.", "schema": tree{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}},
+		"limit":      limitParameter(maxPage),
 	}
+}
+
+func limitParameter(most int) tree {
+	return tree{"description": "Entries of a page: 1 to " + strconv.Itoa(maxPage) + ", of segments and attempts up to " + strconv.Itoa(maxTimelinePage) + ".",
+		"schema": tree{"type": "integer", "minimum": 1, "maximum": most, "default": defaultPage}}
+}
+
+// queryParameter describes a parameter as the route takes it.
+func queryParameter(r *route, name string, known map[string]tree) tree {
+	if name == "limit" && slices.Contains(r.query, "from") { // a timeline
+		return limitParameter(maxTimelinePage)
+	}
+	return known[name]
 }
 
 var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
@@ -118,7 +132,7 @@ func describeAPI() tree {
 			list = append(list, parameter(m[1], "path", known[m[1]]))
 		}
 		for _, name := range r.query {
-			list = append(list, parameter(name, "query", known[name]))
+			list = append(list, parameter(name, "query", queryParameter(&r, name, known)))
 		}
 		op := said[r.name]
 		get := tree{"operationId": operationID(&r), "summary": op.summary, "responses": responses(&r, op, schemas)}

@@ -47,7 +47,7 @@ func routes() []route {
 		{"addenda", chainPath + "/addenda", []string{"after", "limit"}, false, (*server).addenda},
 		{"segments", chainPath + "/segments", []string{"after", "from", "limit"}, false, (*server).segments},
 		{"attempts", chainPath + "/attempts", []string{"after", "from", "limit"}, false, (*server).attempts},
-		{"runs", "/v1/runs", []string{"run_id", "tenant", "after", "limit"}, false, (*server).runs},
+		{"runs", "/v1/runs", chainFilters(), false, (*server).runs},
 		{"rejected", "/v1/rejected", rejectedFilters(), false, (*server).rejected},
 		{"epochs", "/v1/epochs", []string{"after", "limit"}, false, (*server).epochs},
 		{"lost", "/v1/lost", []string{"after", "limit"}, false, (*server).lost},

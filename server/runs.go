@@ -29,7 +29,7 @@ type runPage struct {
 // runs lists (run id, chain) pairs.
 func (s *server) runs(w http.ResponseWriter, r *http.Request, a access) error {
 	q := newQuery(r)
-	ask := store.RunQuery{RunID: q.runID(), Tenant: q.tenant(a), After: q.after(), Limit: q.limit()}
+	ask := store.RunQuery(q.chains(a))
 	if q.err != nil {
 		return q.err
 	}

@@ -142,6 +142,11 @@ func (q *ChainQuery) matchesKey(k events.Key) bool {
 		(q.Session == "" || q.Session == k.Session) && (q.Chain == "" || q.Chain == k.Chain)
 }
 
+// asksState tells whether more than a chain's name and run ids counts.
+func (q *ChainQuery) asksState() bool {
+	return q.Outcome != "" || q.Conformity != "" || q.TraceID != "" || q.SinceMS != 0 || q.UntilMS != 0
+}
+
 func (q *ChainQuery) matchesState(s *ChainSummary) bool {
 	return (q.Outcome == "" || q.Outcome == s.Outcome) && (q.Conformity == "" || q.Conformity == s.Conformity) &&
 		(q.TraceID == "" || s.Anchors.TraceID != nil && *s.Anchors.TraceID == q.TraceID) &&
@@ -200,6 +205,8 @@ func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
 
 // Runs returns a page of (run id, chain) pairs, ordered by run id and, within
 // one, by when the chains began, and the cursor of the next page ("": no more).
+// A filter that matches little may give a short or even empty page with a
+// cursor; a chain that cannot be read matches no filter of its state.
 func (s *Store) Runs(q RunQuery) (page []RunRecord, next string, err error) {
 	var prefix []byte
 	if q.RunID != "" {
@@ -212,17 +219,35 @@ func (s *Store) Runs(q RunQuery) (page []RunRecord, next string, err error) {
 	sc := scan{table: tableRuns, prefix: prefix, from: from, limit: pageLimit(q.Limit)}
 	sc.match = func(v *view, k, payload []byte) (bool, error) {
 		r, err := v.run(k, payload)
-		if err != nil || q.Tenant != nil && *q.Tenant != r.Key.Tenant {
+		if err != nil {
 			return false, err
 		}
-		page = append(page, *r)
-		return true, nil
+		ok, err := s.matches(v, (*ChainQuery)(&q), r.Key)
+		if ok {
+			page = append(page, *r)
+		}
+		return ok, err
 	}
 	last, err := sc.run(s)
 	if err != nil {
 		return nil, "", err
 	}
 	return page, cursor(last), nil
+}
+
+// matches applies a filter to a chain, which is read only where its state counts.
+func (s *Store) matches(v *view, q *ChainQuery, key events.Key) (bool, error) {
+	if !q.matchesKey(key) || !q.asksState() {
+		return q.matchesKey(key), nil
+	}
+	sum, err := s.summary(v, key)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
+		return false, nil
+	}
+	if err != nil {
+		return false, inChain(err, key)
+	}
+	return q.matchesState(sum), nil
 }
 
 func (v *view) run(k, payload []byte) (*RunRecord, error) {

@@ -119,6 +119,28 @@ func TestRunsListEveryChain(t *testing.T) {
 	if got != total || total == 0 {
 		t.Errorf("%d runs listed, want %d", got, total)
 	}
+	for _, outcome := range []events.Outcome{events.Open, events.Succeeded, events.Failed, events.Cancelled, events.Abandoned} {
+		n := 0
+		for i := range v.Expected.Chains {
+			if c := &v.Expected.Chains[i]; c.Outcome == string(outcome) {
+				n += len(c.RunIDs)
+			}
+		}
+		got := 0
+		for q := (RunQuery{Outcome: outcome, Limit: 3}); ; {
+			page, next, err := s.Runs(q)
+			if err != nil || len(page) > 3 {
+				t.Fatalf("%s: %d runs, %v", outcome, len(page), err)
+			}
+			if got += len(page); next == "" {
+				break
+			}
+			q.After = next
+		}
+		if got != n {
+			t.Errorf("%s: %d runs, want %d", outcome, got, n)
+		}
+	}
 	if page, _, err := s.Runs(RunQuery{RunID: "pr-of-no-run"}); err != nil || len(page) != 0 {
 		t.Errorf("unknown run: %v, %v", page, err)
 	}

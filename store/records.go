@@ -159,13 +159,8 @@ type RunRecord struct {
 	Seq   uint64 // segment with the first seal of that run id in the chain
 }
 
-// RunQuery selects runs. Zero members do not restrict.
-type RunQuery struct {
-	RunID  string // a run id, or the beginning of one
-	Tenant *string
-	After  string // cursor of the page before; "" starts
-	Limit  int    // 1 to MaxPage; 0: DefaultPage
-}
+// RunQuery selects runs by the chains that carry them, with the same members.
+type RunQuery ChainQuery
 
 // RejectedQuery selects rejections. Zero members do not restrict.
 type RejectedQuery struct {
