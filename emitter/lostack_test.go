@@ -265,3 +265,21 @@ func TestResumeSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("another stream: %v", err)
 	}
 }
+
+func TestRelayTellsWhetherAChainIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	relay, err := NewRelay(r.js.Conn(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.publish(foreign("c"))
+	for chain, want := range map[string]bool{"c": true, "d": false} {
+		if held, err := relay.Holds(deadline(t), testKey(chain)); err != nil || held != want {
+			t.Errorf("chain %s: %v, %v", chain, held, err)
+		}
+	}
+	if n := r.holds(); n != 1 {
+		t.Errorf("asking stored %d messages", n-1)
+	}
+}

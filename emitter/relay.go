@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chaind/chaind/events"
 )
 
 // Relay publishes messages whose bytes somebody else made, unchanged, one at a
@@ -45,6 +47,29 @@ func (r *Relay) Publish(ctx context.Context, subject string, header map[string]s
 		return 0, false, fmt.Errorf("publish on %s: stream %s answered: %w", subject, ack.Stream, ErrWrongStream)
 	}
 	return ack.Sequence, ack.Duplicate, nil
+}
+
+// Holds tells whether the stream holds an event of the chain. It asks the
+// stream's leader, where the broker can answer that (see
+// [PublisherConfig.SharedChain]), and reads back otherwise. Errors: [ErrNoStream],
+// [ErrWrongStream] and [ErrDenied], or what the broker said.
+func (r *Relay) Holds(ctx context.Context, key events.Key) (held bool, err error) {
+	conn := r.js.Conn()
+	p := &Publisher{cfg: PublisherConfig{Conn: conn, Stream: r.stream}.withDefaults(), key: key, js: r.js}
+	err = p.persist(ctx, func() error {
+		if comparesLast(conn.ConnectedServerVersion()) {
+			last, err := p.askLast(ctx)
+			held = last > 0
+			return err
+		}
+		first, err := p.following(ctx)
+		held = first != nil
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for chain %s: %w", key.Chain, err)
+	}
+	return held, nil
 }
 
 // Receipts calls visit, from one goroutine, for every receipt on the subject

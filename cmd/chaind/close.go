@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/chaind/chaind/emitter"
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/verifier"
 )
 
 type closeCmd struct {
@@ -16,6 +18,7 @@ type closeCmd struct {
 	Chain      string `arg:"" help:"Name of the chain."`
 	brokerFlags
 	Outcome string        `help:"abandoned, cancelled or failed." default:"abandoned" enum:"abandoned,cancelled,failed"`
+	New     bool          `help:"Close it although the stream holds no event of it: because they have been trimmed, or because it is to begin and end here."`
 	Reason  string        `help:"Why, in your words; it becomes part of the record." default:"closed by the operator" placeholder:"TEXT"`
 	Wait    time.Duration `help:"How long to wait for the daemon's receipt." default:"10s"`
 	JSON    bool          `help:"Print JSON."`
@@ -23,7 +26,8 @@ type closeCmd struct {
 
 func (c *closeCmd) Help() string {
 	return `Publishes a seal event like a producer would, so that a replay of the stream gives the same chains. What the chain holds until
-then is sealed as evidence. On a chain that has ended already the event is kept as an addendum (exit 2).
+then is sealed as evidence. On a chain that has ended already the event is kept as an addendum (exit 2). A chain of which
+the stream holds no event is refused, since that is what a mistyped name looks like (exit 1): see --new.
 
 Example:
   chaind close acme 74cca950…6d50 5e55107a…107a 01JGD89KENDJW6TXZ75WW6EXEC --reason "runtime crashed"`
@@ -91,6 +95,9 @@ func (c *closeCmd) send(a *app, key events.Key) (emitter.EventReceipt, error) {
 	if err != nil {
 		return emitter.EventReceipt{}, cannot(err, hintBroker)
 	}
+	if err := c.known(a, relay, key); err != nil {
+		return emitter.EventReceipt{}, err
+	}
 	receipts := make(chan *emitter.Receipt, receiptQueue)
 	stop, err := emitter.Receipts(a.ctx, conn, key.ReceiptSubject(), func(r *emitter.Receipt) { receipts <- r })
 	if err != nil {
@@ -117,6 +124,24 @@ func (c *closeCmd) send(a *app, key events.Key) (emitter.EventReceipt, error) {
 			return emitter.EventReceipt{}, a.ctx.Err()
 		}
 	}
+}
+
+// known refuses a chain that nobody has written to.
+func (c *closeCmd) known(a *app, relay *emitter.Relay, key events.Key) error {
+	if c.New {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, max(c.Wait, emitter.DefaultPublishTimeout))
+	defer cancel()
+	held, err := relay.Holds(ctx, key)
+	if err != nil {
+		return cannot(err, publishHint(key.Subject(events.VerbSeal), err))
+	}
+	if !held {
+		return cannot(fmt.Errorf("the stream holds no event of chain %s", verifier.Escape(c.Chain)),
+			"is that its name, and its tenant, prompt hash and session? `chaind runs` lists all; --new closes it all the same")
+	}
+	return nil
 }
 
 func (c *closeCmd) payload() []byte {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/chaind/chaind/segments"
 )
@@ -134,7 +137,7 @@ func (c *digestPlan) Run(a *app) error {
 }
 
 type digestParsed struct {
-	File string `arg:"" help:"Parsed expression, JSON; hashed as it stands."`
+	File string `arg:"" help:"Parsed expression, one JSON value; hashed as it stands, without the white space around it."`
 	digestOutput
 }
 
@@ -142,6 +145,10 @@ func (c *digestParsed) Run(a *app) error {
 	text, err := readText(a, c.File)
 	if err != nil {
 		return err
+	}
+	text = bytes.Trim(text, " \t\r\n") // as around the value in an event
+	if !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(false)) {
+		return cannot(fmt.Errorf("%s is not one JSON value", c.File), "the digest of anything else is in no event: give what the runtime parsed, as JSON, with each name once")
 	}
 	return c.print(a, digestResult{Digest: segments.ParsedDigest(text).String(), Preimage: string(text)})
 }

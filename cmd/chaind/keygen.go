@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/chaind/chaind/internal/daemon"
 )
@@ -22,6 +23,9 @@ Examples:
 }
 
 func (c *keygenCmd) Run(a *app) error {
+	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+		return usageError("name a file for the key: %s is a directory (which an empty name stands for, too)", c.File)
+	}
 	key, err := daemon.CreateKey(c.File)
 	if errors.Is(err, fs.ErrExist) {
 		return cannot(err, "a key is never overwritten: choose another name, or move the old files away yourself")

@@ -16,22 +16,30 @@ import (
 type runsCmd struct {
 	apiFlags
 	Tenant     string `help:"Only this tenant; _ is the empty one." placeholder:"NAME"`
+	PromptHash string `help:"Only this prompt hash (64 hex digits)." placeholder:"HEX"`
 	Session    string `help:"Only this session (32 hex digits)." placeholder:"HEX"`
 	Chain      string `help:"Only this chain." placeholder:"NAME"`
 	Outcome    string `help:"Only open, succeeded, failed, cancelled or abandoned ones." placeholder:"WORD"`
 	Conformity string `help:"Only conforming, unplanned or nonconforming ones." placeholder:"WORD"`
+	RunID      string `help:"Only chains that carry this run id, or one that begins so." placeholder:"ID"`
+	TraceID    string `help:"Only this trace id (32 hex digits, or a UUID)." placeholder:"ID"`
+	Since      string `help:"Only those whose last event came at or after this: RFC 3339, or Unix milliseconds." placeholder:"TIME"`
+	Until      string `help:"Only those whose last event came before this." placeholder:"TIME"`
 	JSON       bool   `help:"Print one JSON object a line, as the API has them."`
 }
 
 func (c *runsCmd) Help() string {
 	return `One line for each chain: outcome, conformity, coverage, segments, what was rejected or late, head, and where its
-evidence lies. Coverage is complete, unspecified or incomplete: what the producer's own numbers, and the broker's, say of
+evidence lies: a path below the daemon's artifacts directory (DATA_DIR/artifacts, unless its settings name another); what is
+in brackets is no path. Coverage is complete, unspecified or incomplete: what the producer's own numbers, and the broker's, say of
 holes. Below the list, where there is anything to say: the histories of the stream (a broker that lost messages begins
 another one) and the ranges of messages that never came.
 
 Examples:
   chaind runs
   chaind runs --outcome failed --json
+  chaind runs --since 2026-05-01T00:00:00Z --until 2026-06-01T00:00:00Z
+  chaind runs --run-id pr4b1f
   chaind runs --data-dir chaind-data`
 }
 
@@ -57,10 +65,11 @@ type runsPage struct {
 }
 
 func (c *runsCmd) Run(a *app) error {
-	query := filters("tenant", c.Tenant, "session", c.Session, "chain", c.Chain, "outcome", c.Outcome, "conformity", c.Conformity)
+	query := filters("tenant", c.Tenant, "prompt_hash", c.PromptHash, "session", c.Session, "chain", c.Chain, "outcome", c.Outcome,
+		"conformity", c.Conformity, "run_id", c.RunID, "trace_id", c.TraceID, "since", c.Since, "until", c.Until)
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(table, "TENANT\tSESSION\tCHAIN\tOUTCOME\tCONFORMITY\tCOVERAGE\tSEGMENTS\tREJECTED\tLATE\tHEAD\tEVIDENCE")
+		fmt.Fprintln(table, "TENANT\tSESSION\tCHAIN\tOUTCOME\tCONFORMITY\tCOVERAGE\tSEGMENTS\tREJECTED\tLATE\tHEAD\tEVIDENCE (below the artifacts directory)")
 	}
 	err := c.pages(a, "/v1/chains", query, func(body []byte) (*string, error) {
 		page, err := decodePage[runsPage](body)
