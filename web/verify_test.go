@@ -39,6 +39,7 @@ type sample struct {
 	name    string
 	content []byte
 	keys    []string
+	asked   verifier.Options // beside keys
 }
 
 // vectors are all evidence vectors and all trust bundles of the repository.
@@ -46,7 +47,7 @@ func vectors(t *testing.T) []sample {
 	t.Helper()
 	var list []sample
 	for _, path := range glob(t, "../testdata/plasm/*/bundle.json", 50) {
-		list = append(list, sample{filepath.Base(filepath.Dir(path)) + ".json", read(t, path), trusted(t, path)})
+		list = append(list, sample{name: filepath.Base(filepath.Dir(path)) + ".json", content: read(t, path), keys: trusted(t, path)})
 	}
 	for _, pattern := range []string{"../testdata/tessera/*.tsb", "../engine/run/testdata/*.tsb", "../bundle/testdata/*.tsb"} {
 		for _, path := range glob(t, pattern, 1) {
@@ -91,7 +92,7 @@ func read(t *testing.T, path string) []byte {
 // native is the report that the command line gives for the same file and keys.
 func (s sample) native(t *testing.T) *verifier.Report {
 	t.Helper()
-	var o verifier.Options
+	o := s.asked
 	if len(s.keys) > 0 {
 		entries, err := keys.ParseFlags(s.keys)
 		if err != nil {

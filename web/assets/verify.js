@@ -9,6 +9,7 @@ const at = (id) => document.getElementById(id);
 const held = []; // {name, bytes, original, flip, answer, error}
 let current = 0;
 let round = 0; // of verification, so that an overtaken answer is dropped
+let badLink = ""; // what the link asks that cannot be asked; nothing is verified
 
 const engine = new Engine(async () => {
 	const text = atob(at("engine").textContent);
@@ -16,7 +17,8 @@ const engine = new Engine(async () => {
 });
 
 function settings() {
-	return { keys: at("keys").value, allowUnsigned: at("allow-unsigned").checked, requireSigned: at("require-signed").checked };
+	return { keys: at("keys").value, allowUnsigned: at("allow-unsigned").checked, requireSigned: at("require-signed").checked,
+		expectHead: at("expect-head").value, expectPlan: at("expect-plan").value, expectOutcome: at("expect-outcome").value };
 }
 
 function tell(kind, text) {
@@ -72,11 +74,13 @@ async function verifyAll() {
 		tell();
 		draw();
 	}
+	if (mine !== round) return;
 	if (held.length && !held[0].flip) at("tabs").scrollIntoView({ block: "start" });
 	document.body.dataset.settled = String(mine);
 }
 
 function judge(item, progress) {
+	if (badLink) throw new Error(badLink);
 	if (item.files) return engine.verifyExport(item.files, settings());
 	if (isZip(item.bytes)) return engine.verifyExport([{ path: "", bytes: item.bytes.slice().buffer }], settings());
 	return engine.verify(item.bytes.slice().buffer, settings(), progress);
@@ -172,14 +176,43 @@ function restore(item) {
 	return verifyAll();
 }
 
-// trustFromFragment takes the keys of a link; they are as good as whoever gave
-// the link.
-function trustFromFragment() {
-	const given = new URLSearchParams(location.hash.slice(1)).get("trust");
-	if (given === null) return;
-	at("keys").value = given.split(/[\s,]+/).filter(Boolean).join("\n");
-	tell("note", "The trusted keys came with the link that you opened. Compare them with the signer's own.");
+// What a link may ask for, by the names of the command line's flags.
+const expected = ["expect-head", "expect-plan", "expect-outcome"];
+
+// askedByLink takes keys and expectations of a link; they are as good as whoever
+// gave the link. One with nothing after a name, from a variable in somebody's
+// script that was not set, would quietly ask for nothing: it is refused, as the
+// command line refuses an empty flag, until somebody fills in the form.
+function askedByLink() {
+	const given = new URLSearchParams(location.hash.slice(1));
+	const named = ["trust", ...expected].filter((name) => given.has(name));
+	if (!named.length) return;
+	badLink = faultOf(given, named);
+	if (given.has("trust")) at("keys").value = given.get("trust").split(/[\s,]+/).filter(Boolean).join("\n");
+	for (const name of expected) if (given.has(name)) at(name).value = given.get(name).trim();
+	if (badLink) tell("problem", badLink);
+	else tell("note", linkNote(given.has("trust"), named.length > 1 || !given.has("trust")));
 	if (held.length) verifyAll();
+}
+
+function faultOf(given, named) {
+	const empty = named.filter((name) => !given.get(name).trim());
+	if (empty.length) return `the link that you opened has nothing after ${empty.join(" and ")}`;
+	const outcome = given.get("expect-outcome");
+	if (outcome === null || [...at("expect-outcome").options].some((o) => o.value === outcome.trim())) return "";
+	return "the link that you opened expects an outcome that there is not: " + plain(outcome, 60);
+}
+
+// asked takes what is in the form from now on, whatever a link said.
+function asked() {
+	badLink = "";
+	if (held.length) verifyAll();
+	else tell();
+}
+
+function linkNote(keys, more) {
+	if (!more) return "The trusted keys came with the link that you opened. Compare them with the signer's own.";
+	return (keys ? "Trusted keys, and what is expected," : "What is expected") + " came with the link that you opened. Compare with what the signer, or whoever noted the head, told you.";
 }
 
 function watchDrop() {
@@ -218,10 +251,9 @@ async function dropped(transfer) {
 }
 
 watchDrop();
-at("keys").addEventListener("change", () => held.length && verifyAll());
-for (const id of ["allow-unsigned", "require-signed"]) at(id).addEventListener("change", () => held.length && verifyAll());
-window.addEventListener("hashchange", trustFromFragment);
-trustFromFragment();
+for (const id of ["keys", "allow-unsigned", "require-signed", ...expected]) at(id).addEventListener("change", asked);
+window.addEventListener("hashchange", askedByLink);
+askedByLink();
 engine.start().then(() => { document.body.dataset.engine = "ready"; }, (error) => {
 	document.body.dataset.engine = "missing";
 	tell("note", "Nothing is verified here: " + plain(error.message) + ".");

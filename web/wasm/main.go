@@ -3,7 +3,7 @@
 // Command wasm is the verifier of a page: package verifier, compiled for the
 // browser. It defines chaindVerify in the global scope and then waits for calls.
 //
-//	chaindVerify(bytes, {keys, entries, allowUnsigned, requireSigned}, progress) → {report} or {error}
+//	chaindVerify(bytes, settings, progress) → {report} or {error}
 //	chaindVerifyExport(files, settings) → {report, parts} or {error}
 //
 // bytes is a Uint8Array, read piece by piece and never changed. files is an array
@@ -11,11 +11,13 @@
 // ZIP file; parts are {path, report}, the reports on the bundles in it. keys is the
 // text of trusted public keys, parted by white space or commas; "" is nobody.
 // entries, if it is there, is an array of {public_key, status, comment}, as in a
-// trust file; both lists together are trusted.
+// trust file; both lists together are trusted. settings has these two, and as the
+// command line's flags of those names allowUnsigned, requireSigned, expectHead,
+// expectPlan and expectOutcome; "" and what is not there ask for nothing.
 // progress, if it is a function, is called now and then with the number of
 // segments and of bytes. report is the JSON form of the report, byte for byte
 // what the command line prints for the same file and keys. error says, for a
-// person, why there is none: a key that is not a key.
+// person, why there is none: a key that is not a key, a head that is no digest.
 package main
 
 import (
@@ -28,6 +30,7 @@ import (
 
 	"github.com/chaind/chaind/export"
 	"github.com/chaind/chaind/keys"
+	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -74,9 +77,30 @@ func options(settings js.Value) (verifier.Options, error) {
 		AllowUnsigned: settings.Get("allowUnsigned").Truthy(),
 		RequireSigned: settings.Get("requireSigned").Truthy(),
 	}
+	o.ExpectPlan, o.ExpectOutcome = text(settings, "expectPlan"), text(settings, "expectOutcome")
+	if given := text(settings, "expectHead"); given != "" {
+		head, err := segments.ParseDigest(given)
+		if err != nil {
+			return o, fmt.Errorf("expected head: %w", err)
+		}
+		o.ExpectHead = &head
+	}
+	if o.ExpectPlan != "" {
+		if _, err := segments.ParseDigest(o.ExpectPlan); err != nil {
+			return o, fmt.Errorf("expected plan: %w", err)
+		}
+	}
 	var err error
 	o.Trust, err = trust(settings.Get("keys").String(), settings.Get("entries"))
 	return o, err
+}
+
+// text gives a member that is a string, without the space around it.
+func text(settings js.Value, name string) string {
+	if v := settings.Get(name); v.Type() == js.TypeString {
+		return strings.TrimSpace(v.String())
+	}
+	return ""
 }
 
 func verifyExport(files, settings js.Value) (map[string]any, error) {
@@ -113,15 +137,15 @@ func open(files js.Value) (*export.Folder, error) {
 }
 
 // trust reads the keys that somebody pasted and those of a list; nil: none.
-func trust(text string, list js.Value) (*keys.TrustList, error) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || strings.ContainsRune(" \t\r\n", r) })
+func trust(pasted string, list js.Value) (*keys.TrustList, error) {
+	words := strings.FieldsFunc(pasted, func(r rune) bool { return r == ',' || strings.ContainsRune(" \t\r\n", r) })
 	var sources [][]keys.Entry
 	if len(words) > 0 {
-		pasted, err := keys.ParseFlags(words)
+		entries, err := keys.ParseFlags(words)
 		if err != nil {
 			return nil, fmt.Errorf("read trusted keys: %w", err)
 		}
-		sources = append(sources, pasted)
+		sources = append(sources, entries)
 	}
 	if list.Type() == js.TypeObject && list.Length() > 0 {
 		listed, err := keys.ParseFile(fileEntries(list))
