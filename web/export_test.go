@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,5 +116,41 @@ func TestExportInTheBrowser(t *testing.T) {
 	}
 	b.look("verify-export", 1280, false)
 	b.look("verify-export", 390, true)
+	b.quiet(home)
+}
+
+// TestReportOfAnExport makes an export as people do, looks at its printable
+// report, and follows it: its own verify page takes the folder.
+func TestReportOfAnExport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the command")
+	}
+	b := open(t)
+	code := axe(t)
+	dir := t.TempDir()
+	command := func(args ...string) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), filepath.Join(dir, "chaind"), args...)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("chaind %q: %v\n%s", args, err, out)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "chaind"), "../cmd/chaind").CombinedOutput(); err != nil {
+		t.Fatalf("compile: %v\n%s", err, out)
+	}
+	command("demo", "--out", filepath.Join(dir, "demo"))
+	handover := filepath.Join(dir, "handover")
+	command("export", "--data-dir", filepath.Join(dir, "demo"), "--all", "-o", handover)
+
+	home := "file://" + handover
+	b.run(chromedp.Navigate(home + "/index.html"))
+	b.examine(code, "report")
+	b.run(chromedp.Click(`a[href="verify.html"]`, chromedp.ByQuery))
+	b.until(`document.body.dataset.engine === "ready"`)
+	b.run(chromedp.SetUploadFiles("#folder", []string{handover}, chromedp.ByQuery))
+	b.until(`document.body.dataset.settled !== undefined`)
+	if got := eval[string](b, `at("verdict-word").textContent + " " + held[0].name`); got != "PASS handover" {
+		t.Errorf("the folder gives %q", got)
+	}
 	b.quiet(home)
 }

@@ -62,13 +62,15 @@ func (r *exportReport) page(listed []byte) ([]byte, error) {
 		"policy": func() string {
 			return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 		},
-		"plain":  verifier.Escape,
-		"time":   func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") },
-		"join":   func(list []string) string { return verifier.Escape(strings.Join(list, ", ")) },
-		"tone":   reportTone,
-		"idle":   func(s verifier.Status) bool { return s == verifier.StatusNotApplicable },
-		"unread": func(s verifier.Status) bool { return s == verifier.StatusSkipped },
-		"deref":  func(s *string) string { return *s },
+		"plain":     verifier.Escape,
+		"time":      func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") },
+		"join":      func(list []string) string { return verifier.Escape(strings.Join(list, ", ")) },
+		"tone":      reportTone,
+		"wordTone":  func(word string) string { return wordTones[word] },
+		"checkTone": func(s verifier.Status) string { return checkTones[s] },
+		"idle":      func(s verifier.Status) bool { return s == verifier.StatusNotApplicable },
+		"unread":    func(s verifier.Status) bool { return s == verifier.StatusSkipped },
+		"deref":     func(s *string) string { return *s },
 	}).Parse(exportPage)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,19 @@ func (r *exportReport) page(listed []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// reportTone is the class of a verdict or word.
+// wordTones are the classes of what chains are said to be; what is missing is
+// neither good nor bad. The word itself always stands there.
+var wordTones = map[string]string{
+	"succeeded": "tag good", "conforming": "tag good", "complete": "tag good",
+	"cancelled": "tag fair", "abandoned": "tag fair", "unplanned": "tag fair",
+	"failed": "tag bad", "nonconforming": "tag bad", "incomplete": "tag bad",
+}
+
+var checkTones = map[verifier.Status]string{
+	verifier.StatusPass: "mark good", verifier.StatusWarn: "tag fair", verifier.StatusFail: "tag bad",
+}
+
+// reportTone is the class of a verdict.
 func reportTone(exit int) string {
 	switch exit {
 	case exitOK:

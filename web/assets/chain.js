@@ -14,9 +14,10 @@ class ChainView {
 		this.state = el("section", { class: "card", "aria-label": "State" });
 		this.verdict = el("section", { class: "verdict-part", "aria-label": "Verdict" });
 		this.timeline = new Timeline(this.url);
+		this.banner = el("div"); // the verdict in a line, before anything else
 		this.beside = el("div");
 		this.judged = ""; // digest of the evidence that the verdict is on
-		put(node, [this.head, this.state, this.timeline.node, this.verdict, this.beside]);
+		put(node, [this.head, this.banner, this.timeline.node, this.state, this.verdict, this.beside]);
 	}
 
 	// refresh asks for the whole chain only when its line in the list says that
@@ -39,16 +40,16 @@ class ChainView {
 
 	about(c) {
 		return [el("h2", null, "State"), el("div", { class: "two" }, facts([
-			["Tenant", c.tenant ? plain(c.tenant) : "(the empty tenant)"], ["Session", hex(c.session)], ["Prompt", hex(c.prompt_hash)],
+			["Tenant", c.tenant ? plain(c.tenant) : "(the empty tenant)"], ["Session", digest(c.session)], ["Prompt", digest(c.prompt_hash)],
 			["Reason", plain(c.reason, 1000)], ["Segments", count(c.segments)], ["Head", c.head && hex(c.head)],
-			["Run ids", c.run_ids.length ? c.run_ids.slice(0, 20).map((id) => el("div", null, hex(id))) : null]]),
+			["Run ids", c.run_ids.length ? c.run_ids.slice(0, 20).map((id) => el("div", null, digest(id))) : null]]),
 		facts([["Coverage", [badge(c.coverage, coverageTone[c.coverage] || "idle"), c.coverage_why.length ? el("span", { class: "sub" }, c.coverage_why.map((w) => plain(w)).join(", ")) : null]],
 			["Conformity", [badge(c.conformity, conformityTone[c.conformity]), c.conformity_codes.length ? el("span", { class: "sub" }, c.conformity_codes.map((w) => plain(w)).join(", ")) : null]],
 			["Producer's head", c.producer_head ? badge(c.producer_head, c.producer_head === "agrees" ? "good" : "bad") : el("span", { class: "quiet" }, "not given")],
 			["Producer's signature", c.producer_signature ? badge(c.producer_signature, c.producer_signature === "agrees" ? "good" : "bad") : el("span", { class: "quiet" }, "not given")],
 			["Events", `${count(c.event_ids)} distinct` + (c.event_count !== null ? `, ${count(c.event_count)} declared` : "") + (c.duplicates ? `, ${count(c.duplicates)} repeated` : "")],
 			["Late", count(c.late)], ["Rejected", count(c.rejected)], ["Stream", `sequences ${count(c.first_stream_seq)} to ${count(c.stream_seq)}, epoch ${count(c.epoch)}`],
-			["Sealed", c.sealed && [when(c.sealed.sealed_ms), el("span", { class: "sub" }, plain(c.sealed.path))]]])),
+			["Sealed", c.sealed && [when(c.sealed.sealed_ms), c.sealed.path && el("span", { class: "sub hex path" }, el("code", { title: plain(c.sealed.path) }, "…/" + middle(c.sealed.path.split("/").pop(), 12, 22)), copier(c.sealed.path))]]])),
 		el("div", { class: "actions downloads" }, c.evidence_url && el("button", { type: "button", class: "primary", id: "download", onclick: () => this.download(c.evidence_url, c.head + ".evidence.json") }, "Download evidence"),
 			c.bundle_url && (c.outcome === "open" || c.sealed && c.sealed.bundle_path) && el("button", { type: "button", onclick: () => this.download(c.bundle_url, c.chain + ".tsb") }, "Download trust bundle"),
 			el("a", { class: "button", href: "/verify" }, "Open the verify page"))];
@@ -66,6 +67,7 @@ class ChainView {
 	async judge(c) {
 		if (!c.evidence_url || this.judged === c.sealed.sha256) return;
 		this.judged = c.sealed.sha256;
+		this.banner.replaceChildren();
 		const title = el("h2", null, "Verdict");
 		if (c.sealed.bytes > verifyUpTo) return show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet" }, `The evidence has ${size(c.sealed.bytes)}. Download it and use the verify page or chaind verify.`)));
 		show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet", role: "status" }, "Verifying in this browser …")));
@@ -73,8 +75,9 @@ class ChainView {
 			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), ask(c.evidence_url)]);
 			const answer = await engine.verify(await evidence.arrayBuffer(), { keys: "", entries: keys.trusted });
 			const report = JSON.parse(answer.report);
-			this.verdict.replaceChildren(title, el("p", { class: "quiet" }, "Computed in this browser from the downloaded bytes, ", keys.pinned ? "with this daemon's trust list." : "with nobody trusted, since this daemon has no trust list."),
-				reportView(report, answer.report, c.head + ".evidence.json"));
+			const view = reportView(report, answer.report, c.head + ".evidence.json");
+			this.banner.replaceChildren(view.querySelector(".verdict"));
+			this.verdict.replaceChildren(el("h2", { class: "part" }, "What the verdict rests on"), el("p", { class: "quiet" }, "Computed in this browser from the downloaded bytes, ", keys.pinned ? "with this daemon's trust list." : "with nobody trusted, since this daemon has no trust list."), view);
 		} catch (error) {
 			this.verdict.replaceChildren(el("div", { class: "card" }, title, el("p", { class: "note" }, "Not verified here, which is neither a pass nor a failure: " + plain(error.message, 600))));
 		}

@@ -76,28 +76,50 @@ function facts(pairs) {
 		el("div", null, el("dt", null, name), el("dd", null, value))));
 }
 
-// hex shows a digest or another long name: whole, but breaking where it must,
-// with a button that copies it.
+// hex shows what people compare by eye, a head or a key: whole, but breaking where
+// it must, with a button that copies it.
 function hex(text) {
-	const value = plain(text);
-	return el("span", { class: "hex" }, el("code", null, value), copier(text));
+	return el("span", { class: "hex whole" }, el("code", null, plain(text)), copier(text));
+}
+
+// digest shows what people only recognise: both ends of it, and a button that
+// copies it whole.
+function digest(text) {
+	return el("span", { class: "hex" }, el("code", { title: plain(text) }, middle(text, 12, 8)), copier(text));
+}
+
+// middle leaves out the middle of a long text.
+function middle(text, first, last) {
+	const value = String(text);
+	return value.length > first + last + 2 ? plain(value.slice(0, first)) + "…" + plain(value.slice(-last)) : plain(value);
 }
 
 function shortHex(text, digits = 12) {
 	const value = String(text);
-	return el("code", { title: plain(value) }, plain(value.length > digits ? value.slice(0, digits) + "…" : value));
+	return el("code", { class: "short", title: plain(value) }, plain(value.length > digits ? value.slice(0, digits) + "…" : value));
 }
 
+const copyIcon = () => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { x: 5.5, y: 5.5, width: 8, height: 8, rx: 1.5 }), svg("path", { d: "M10.5 5.5v-2a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h2" }));
+const doneIcon = () => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: "M3 8.5l3.2 3.2L13 5" }));
+
 function copier(text) {
-	const button = el("button", { type: "button", class: "copy", "aria-label": "Copy " + plain(text, 12) }, "copy");
+	const label = "Copy " + plain(text, 12);
+	const button = el("button", { type: "button", class: "copy", title: "Copy", "aria-label": label }, copyIcon());
+	const say = (title, icon) => {
+		button.title = title;
+		button.setAttribute("aria-label", title);
+		button.replaceChildren(icon);
+	};
 	button.addEventListener("click", async () => {
 		try {
 			await navigator.clipboard.writeText(String(text));
-			button.textContent = "copied";
+			say("Copied", doneIcon());
 		} catch {
-			button.textContent = "select and copy";
+			button.parentNode.querySelector("code").textContent = plain(text);
+			getSelection().selectAllChildren(button.parentNode.querySelector("code"));
+			say("Selected: copy it", copyIcon());
 		}
-		setTimeout(() => { button.textContent = "copy"; }, 1500);
+		setTimeout(() => { say("Copy", copyIcon()); button.setAttribute("aria-label", label); }, 1500);
 	});
 	return button;
 }
@@ -108,6 +130,15 @@ function when(ms) {
 	if (Number.isNaN(date.getTime())) return plain(ms);
 	const text = date.toISOString();
 	return el("time", { datetime: text }, text.slice(0, 10) + " " + text.slice(11, 23) + " UTC");
+}
+
+// whenBriefly leaves out the milliseconds, which stand in its title.
+function whenBriefly(ms) {
+	const time = when(ms);
+	if (!(time instanceof Node)) return time;
+	time.title = time.textContent;
+	time.textContent = time.textContent.replace(/\.\d+/, "");
+	return time;
 }
 
 // save offers bytes as a file, without asking any server.
@@ -124,9 +155,17 @@ function details(summary, open, ...children) {
 	return el("details", { open: open || null }, el("summary", null, summary), children);
 }
 
+const numeric = new Set(["Segments", "Late", "Rejected", "Begun", "Ended", "Failed", "Epoch", "From sequence", "Applied"]);
+
 function table(heads, rows) {
-	return el("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] + " table" }, el("table", null, el("thead", null, el("tr", null, heads.map((h) => el("th", { scope: "col" }, h)))),
-		el("tbody", null, rows.map((cells) => el("tr", null, cells.map((c, i) => el("td", { "data-head": heads[i] }, c)))))));
+	const kind = (head) => numeric.has(head) ? "number" : null;
+	return el("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] + " table" }, el("table", null, el("thead", null, el("tr", null, heads.map((h) => el("th", { scope: "col", class: kind(h) }, h)))),
+		el("tbody", null, rows.map((cells) => el("tr", null, cells.map((c, i) => el("td", { "data-head": heads[i], class: kind(heads[i]) }, c)))))));
+}
+
+// tally is a count that should be nought; more is not hidden among the others.
+function tally(n, tone) {
+	return n ? el("span", { class: "tally " + tone }, count(n)) : el("span", { class: "quiet" }, "0");
 }
 
 function problemNote(error) {

@@ -29,8 +29,8 @@ function checkRow(check) {
 	return el("li", { class: "check " + check.status, "data-check": plain(check.name), "data-status": plain(check.status) },
 		el("span", { class: "mark", "aria-hidden": "true" }, marks[check.status] || "?"),
 		el("div", null,
-			el("span", { class: "check-name" }, plain(check.name)),
-			el("span", { class: "check-status" }, statusWords[check.status] || plain(check.status)),
+			el("div", null, el("span", { class: "check-name" }, plain(check.name)),
+				el("span", { class: "check-status" }, statusWords[check.status] || plain(check.status))),
 			el("p", { class: "check-detail" }, plain(check.detail, 2000))));
 }
 
@@ -59,15 +59,15 @@ function aboutEvidence(r) {
 	return [
 		["Head computed", r.head.computed && hex(r.head.computed)],
 		["Head declared", r.head.declared && r.head.declared !== r.head.computed ? hex(r.head.declared) : null],
-		["Segments", r.bundle ? null : count(r.segments)],
-		["Plan", r.plan && hex(r.plan)],
+		["Segments", r.bundle || r.kind === "export" ? null : count(r.segments)],
+		["Plan", r.plan && digest(r.plan)],
 		["Tenant", r.scope && (scope.tenant_id ? plain(scope.tenant_id) : "(the empty tenant)")],
-		["Session", scope.execute_session_id && hex(scope.execute_session_id)],
-		["Prompt", scope.prompt_hash && hex(scope.prompt_hash)],
-		["Catalog", scope.catalog_cgs_hash && hex(scope.catalog_cgs_hash)],
+		["Session", scope.execute_session_id && digest(scope.execute_session_id)],
+		["Prompt", scope.prompt_hash && digest(scope.prompt_hash)],
+		["Catalog", scope.catalog_cgs_hash && digest(scope.catalog_cgs_hash)],
 		["Entry", scope.entry_id && plain(scope.entry_id)],
 		["Runs sealed", r.run_seals.count ? el("ul", { class: "plain" }, r.run_seals.first.map((s) =>
-			el("li", null, hex(s.run_id), el("span", { class: "quiet" }, " at segment " + count(s.seq)))),
+			el("li", null, digest(s.run_id), el("span", { class: "quiet" }, " at segment " + count(s.seq)))),
 		r.run_seals.count > r.run_seals.first.length && el("li", { class: "quiet" }, "and " + count(r.run_seals.count - r.run_seals.first.length) + " more")) : null],
 	];
 }
@@ -85,8 +85,8 @@ function aboutBundle(b) {
 		["Segments", b.run && count(run.segments)],
 		["Head", run.head && hex(run.head)],
 		["Chain", run.chain && plain(run.chain)],
-		["Session", run.session && hex(run.session)],
-		["Run ids", run.run_ids && run.run_ids.length ? run.run_ids.slice(0, 20).map((id) => el("div", null, hex(id))) : null],
+		["Session", run.session && digest(run.session)],
+		["Run ids", run.run_ids && run.run_ids.length ? run.run_ids.slice(0, 20).map((id) => el("div", null, digest(id))) : null],
 		["Answer", b.answer && plain(b.answer)],
 		["Action", b.action && b.action !== "none" ? plain(b.action) : null],
 		["Withheld", b.withheld && b.withheld.count ? count(b.withheld.count) + ": " + b.withheld.first.map((w) => plain(w, 80)).join(", ") : null],
@@ -106,7 +106,7 @@ function claims(b) {
 function upstreams(b) {
 	if (!b.upstreams.length) return null;
 	return el("section", { class: "card" }, el("h2", null, "Bundles that this one builds on"), el("ul", { class: "plain" },
-		b.upstreams.map((u) => el("li", null, badge(u.verdict, claimTone(u.verdict)), hex(u.root), u.cause && el("p", { class: "quiet" }, plain(u.cause))))));
+		b.upstreams.map((u) => el("li", null, badge(u.verdict, claimTone(u.verdict)), " ", digest(u.root), u.cause && el("p", { class: "quiet" }, plain(u.cause))))));
 }
 
 function signatureCard(s) {
@@ -120,22 +120,33 @@ function verdictBanner(report, name) {
 	return el("div", { class: "verdict " + tone(report.exit_code), role: "status" },
 		el("span", { class: "verdict-mark", "aria-hidden": "true" }, { good: "✓", fair: "!", bad: "✕" }[tone(report.exit_code)]),
 		el("div", null,
-			el("p", { class: "verdict-word" }, el("strong", { id: "verdict-word" }, plain(report.verdict)), " ", el("span", { class: "quiet" }, plain(name, 120))),
+			el("p", { class: "verdict-word" }, el("strong", { id: "verdict-word" }, plain(report.verdict)), " ", el("span", { class: "verdict-file", title: plain(name) }, middle(name, 44, 22))),
 			el("p", { class: "verdict-summary" }, plain(report.summary, 4000)),
-			el("p", { class: "quiet" }, "exit code " + report.exit_code + ", " + (report.mode === "reference" ? "reference mode" : "strict mode"))));
+			el("p", { class: "verdict-facts" }, tallies(report), " · exit code " + report.exit_code + " · " + (report.mode === "reference" ? "reference mode" : "strict mode"))));
 }
+
+// tallies says in a line how the checks went, so that what was not checked is seen
+// without looking for it.
+function tallies(report) {
+	const words = [["pass", "passed"], ["fail", "failed"], ["warn", "with a warning"], ["skipped", "not checked"]];
+	const counted = words.map(([status, word]) => [report.checks.filter((c) => c.status === status).length, word]).filter(([n]) => n);
+	return "checks: " + counted.map(([n, word]) => count(n) + " " + word).join(", ");
+}
+
+const kindWords = { evidence: "Evidence bundle", export: "Export" };
 
 // reportView shows a whole report; text is its JSON as the verifier wrote it.
 function reportView(report, text, name) {
-	const kind = report.bundle ? "Trust bundle" : report.kind === "evidence" ? "Evidence bundle" : "File";
+	const kind = report.bundle ? "Trust bundle" : kindWords[report.kind] || "File";
+	const about = facts([...(report.bundle ? aboutBundle(report.bundle) : []), ...aboutEvidence(report)]);
 	return el("div", { class: "report" }, verdictBanner(report, name),
 		findings(report), report.bundle && claims(report.bundle),
 		el("div", { class: "two" }, checkList(report), el("div", null,
-			el("section", { class: "card" }, el("h2", null, kind), facts([...(report.bundle ? aboutBundle(report.bundle) : []), ...aboutEvidence(report)])),
+			about.childElementCount > 0 && el("section", { class: "card" }, el("h2", null, kind), about),
 			signatureCard(report.signature))),
 		report.bundle && upstreams(report.bundle),
-		details("The report as JSON", false, el("p", null, el("button", { type: "button", onclick: () => save(text, "report.json", "application/json") }, "Save report")),
-			el("pre", { class: "json", tabindex: "0", "aria-label": "Report as JSON" }, lines(JSON.stringify(report, null, 2)))));
+		el("section", { class: "card" }, details("The report as JSON", false, el("p", null, el("button", { type: "button", onclick: () => save(text, "report.json", "application/json") }, "Save report")),
+			el("pre", { class: "json", tabindex: "0", "aria-label": "Report as JSON" }, lines(JSON.stringify(report, null, 2))))));
 }
 
 // lines keeps the line breaks that indentation put in; any other is escaped.

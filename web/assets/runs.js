@@ -7,12 +7,12 @@ const coverageTone = { complete: "good", incomplete: "bad", unspecified: "idle" 
 const chainPath = (c) => [c.tenant || "_", c.prompt_hash, c.session, c.chain].map(encodeURIComponent).join("/");
 
 function chainLink(c) {
-	return el("a", { class: "chain-name", href: "#/chain/" + chainPath(c) }, plain(c.chain));
+	return el("a", { class: "chain-name" + (c.chain.length <= 28 ? " short" : ""), href: "#/chain/" + chainPath(c) }, plain(c.chain));
 }
 
 // sealedState says where a chain's evidence is.
 function sealedState(c) {
-	if (c.sealed) return c.sealed.class ? [badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle"), el("span", { class: "sub" }, when(c.sealed.sealed_ms))] : el("span", { class: "quiet" }, "no segments");
+	if (c.sealed) return c.sealed.class ? [badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle"), el("span", { class: "sub" }, whenBriefly(c.sealed.sealed_ms))] : el("span", { class: "quiet" }, "no segments");
 	return el("span", { class: "quiet" }, c.outcome === "open" ? "still open" : "being sealed");
 }
 
@@ -55,7 +55,8 @@ class ChainsView {
 		const t = table(["Chain", "Outcome", "Conformity", "Segments", "Late", "Rejected", "Head", "Evidence"], chains.map((c) => c.damage ? [chainLink(c), el("span", { class: "problem" }, plain(c.damage))] : [
 			[chainLink(c), el("span", { class: "sub" }, c.tenant ? plain(c.tenant) : "empty tenant", " · session ", shortHex(c.session, 8))],
 			badge(c.outcome, outcomeTone[c.outcome] || "idle"), badge(c.conformity, conformityTone[c.conformity] || "idle"),
-			count(c.segments), c.late ? badge(count(c.late), "fair") : "0", c.rejected ? badge(count(c.rejected), "bad") : "0", c.head ? shortHex(c.head, 10) : "–", sealedState(c)]));
+			count(c.segments), tally(c.late, "fair"), tally(c.rejected, "bad"), c.head ? shortHex(c.head, 10) : "–", sealedState(c)]));
+		t.classList.add("chains");
 		return t;
 	}
 
@@ -85,9 +86,9 @@ class RejectedView {
 
 function rejectedTable(list, withChain) {
 	const heads = ["When", ...(withChain ? ["Chain"] : []), "Why", "Event id", "Payload SHA-256"];
-	return el("div", { class: "stack" }, table(heads, list.map((r) => [when(r.broker_ms),
-		...(withChain ? [r.chain ? chainLink(r.chain) : el("span", { class: "quiet" }, plain(r.subject, 80))] : []),
-		[badge(r.class, "bad"), el("span", { class: "sub" }, plain(r.detail, 600))], r.event_id ? plain(r.event_id, 60) : "–", shortHex(r.payload_sha256, 16)])));
+	return el("div", { class: "stack" }, table(heads, list.map((r) => [whenBriefly(r.broker_ms),
+		...(withChain ? [r.chain ? chainLink(r.chain) : el("span", { class: "quiet small mono", title: plain(r.subject) }, middle(r.subject, 22, 10))] : []),
+		[badge(r.class, "bad"), el("span", { class: "sub" }, plain(r.detail, 600))], r.event_id ? plain(r.event_id, 60) : "–", shortHex(r.payload_sha256, 12)])));
 }
 
 // Public keys and their states.

@@ -76,7 +76,7 @@ function rowOfAttempt(a) {
 		title: `Step ${plain(a.step_id, 80)} ${a.phase === "failed" ? "failed" : "begun"}`, note: a.phase === "failed" ? plain(a.reason || "no reason given", 200) : "" };
 }
 
-const rowIcons = { intent_bound: "?", comp_committed: "≡", step_executed: "▸", run_sealed: "■", begin: "○", failed: "✕", end: "●" };
+const rowIcons = { intent_bound: "◆", comp_committed: "≡", step_executed: "▸", run_sealed: "■", begin: "○", failed: "✕", end: "●" };
 
 class Timeline {
 	constructor(url) {
@@ -205,15 +205,15 @@ class Timeline {
 function segmentPanel(row, s) {
 	const body = JSON.parse(s.kind_jcs);
 	return [el("h3", null, row.title), row.mark && el("p", { class: "problem" }, "Deviation: " + row.mark + "."), facts([
-		["Segment", "#" + count(s.seq)], ["Digest", hex(s.digest)], ["Previous", s.prev && hex(s.prev)],
+		["Segment", "#" + count(s.seq)], ["Digest", hex(s.digest)], ["Previous", s.prev && digest(s.prev)],
 		["Source line", body.source_line && el("code", null, plain(body.source_line, 4000))],
 		["Steps in order", body.step_topo && plain(body.step_topo.slice(0, 300).join(" → "), 8000)],
 		["Requests", body.request_fingerprints && body.request_fingerprints.length ? el("ol", { class: "plain" }, body.request_fingerprints.slice(0, 100).map((f) => el("li", null, el("code", null, plain(f, 200)))),
 			body.request_fingerprints.length > 100 && el("li", { class: "quiet" }, "and " + count(body.request_fingerprints.length - 100) + " more")) : null],
-		["Run id", body.run_id && hex(body.run_id)],
+		["Run id", body.run_id && digest(body.run_id)],
 		["Claimed time", s.emitted_at_ms !== null && [when(s.emitted_at_ms), el("span", { class: "quiet" }, " (not hashed)")]],
 		["Broker's time", when(s.broker_ms)], ["Event id", plain(s.event_id)], ["Producer's number", s.producer_seq !== null ? count(s.producer_seq) : null],
-		["Stream sequence", `${count(s.stream_seq)} of epoch ${count(s.epoch)}`], ["Payload SHA-256", hex(s.payload_sha256)]]),
+		["Stream sequence", `${count(s.stream_seq)} of epoch ${count(s.epoch)}`], ["Payload SHA-256", digest(s.payload_sha256)]]),
 	details("What is hashed (canonical JSON of the kind)", false, el("pre", { class: "json", tabindex: "0", "aria-label": "Canonical JSON" }, plain(s.kind_jcs, 100000)))];
 }
 
@@ -221,5 +221,5 @@ function attemptPanel(row) {
 	const a = row.attempt;
 	return [el("h3", null, row.title), el("p", { class: "quiet" }, "An attempt is recorded beside the chain; it is no segment of it."), facts([["Reason", plain(a.reason, 4000)],
 		["Claimed time", a.at_ms !== null && when(a.at_ms)], ["Broker's time", when(a.broker_ms)], ["Event id", plain(a.event_id)],
-		["Stream sequence", `${count(a.stream_seq)} of epoch ${count(a.epoch)}`], ["Payload SHA-256", hex(a.payload_sha256)]])];
+		["Stream sequence", `${count(a.stream_seq)} of epoch ${count(a.epoch)}`], ["Payload SHA-256", digest(a.payload_sha256)]])];
 }
