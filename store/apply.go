@@ -102,7 +102,7 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	if err := w.accompany(c, ep, e, ent, effect); err != nil {
 		return inChain(err, e.Key)
 	}
-	if err := w.write(tableJournal, w.key(ent.Arrival), ent); err != nil {
+	if err := w.append(ent); err != nil {
 		return err
 	}
 	lists := ent.lists()

@@ -180,14 +180,19 @@ func (c *checker) sweep(t *table, phase string, total uint64, visit func(v *view
 
 func (c *checker) value(v *view, t *table, k, value []byte, visit func(v *view, k, payload []byte) error) error {
 	c.report.Values++
-	payload, err := v.open(t, k, value)
-	if err == nil {
-		err = visit(v, k, payload)
+	one := func(k, raw []byte) error {
+		payload, err := v.open(t, k, raw)
+		if err == nil {
+			err = visit(v, k, payload)
+		}
+		return c.add(err)
 	}
-	if err == nil {
-		return nil
+	if t != tableJournal {
+		return one(k, value)
 	}
-	return c.add(err)
+	return c.add(inValue(k, value, func(arrival uint64, raw []byte) (bool, error) {
+		return true, one(key64(arrival), raw)
+	}))
 }
 
 // journal reads every entry.
@@ -204,7 +209,7 @@ func (c *checker) journal() error {
 		}
 		want = at + 1
 		c.report.Records++
-		e, err := decodeEntry(k, at, payload)
+		e, err := decodeEntry(at, payload)
 		if err != nil {
 			return errors.Join(hole, err)
 		}

@@ -90,8 +90,8 @@ func smallStore(t testing.TB) (database, mark []byte) {
 	}
 	tight(s)
 	v := loadVector(t, "small")
-	for i := 0; i < len(v.Messages); i += 50 {
-		mustAppend(t, s, v.batch(i, i+50))
+	for i := 0; i < len(v.Messages); i += 100 { // each a frame and single entries
+		mustAppend(t, s, v.batch(i, i+100))
 	}
 	mustCheck(t, s)
 	if err := s.Close(); err != nil {

@@ -26,7 +26,7 @@
 // backup is chaind.db alone: a database that lies there without its mark is a
 // restored one, and its streams begin new epochs ("restored").
 //
-// # Layout, schema version 1
+// # Layout, schema version 2
 //
 // Each table is a bucket at the root. A value is its payload followed by the
 // first 8 bytes of SHA-256 over: the table's tag (1 byte), the length of the key
@@ -37,7 +37,7 @@
 //
 //	table         tag  key                              payload
 //	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
-//	journal       j    arrival number                   entry: what happened to which chain
+//	journal       j    arrival number [, count less 1]  entry: what happened to which chain
 //	preimages     p    arrival number                   texts that came with the entry, as kept
 //	rejections    r    rejection ID                     the rejected message, class, digests
 //	rejected_at   a    epoch (4), stream sequence       rejection ID (8)
@@ -56,6 +56,12 @@
 // which events had their effect, over all chains. The journal has one entry for
 // each event that concerns a chain: segments, attempts, seals, late events,
 // duplicates and rejections. Redeliveries of what is durable leave no entry.
+//
+// A value of the journal is an entry, or a frame of up to 64 with consecutive
+// arrival numbers: the key is then the number of the first, followed by one byte,
+// how many follow it; the value is, for each entry, the length (uvarint) of what it
+// would be alone, and that. Each entry in a frame so has its own checksum, over
+// its own 8-byte arrival number. Version 1 had no frames; it is read as it is.
 //
 // # Now and then
 //

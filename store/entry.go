@@ -186,22 +186,3 @@ func (e *entry) record() SegmentRecord {
 	return SegmentRecord{Origin: e.Origin,
 		Segment: segments.Segment{Seq: e.seq, Prev: e.prev, Kind: e.kind, EmittedAtMS: e.emittedAtMS}}
 }
-
-// journal reads the entry of an arrival number; nil: there is none.
-func (v *view) journal(arrival uint64) (*entry, error) {
-	key := key64(arrival)
-	payload, err := v.get(tableJournal, key)
-	if payload == nil || err != nil {
-		return nil, err
-	}
-	return decodeEntry(key, arrival, payload)
-}
-
-func decodeEntry(key []byte, arrival uint64, payload []byte) (*entry, error) {
-	e := new(entry)
-	if err := decode(tableJournal, key, payload, e); err != nil {
-		return nil, err
-	}
-	e.Arrival = arrival
-	return e, nil
-}

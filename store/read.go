@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/chaind/chaind/events"
@@ -75,21 +74,17 @@ func (s *Store) entries(key events.Key, l listing, from uint64, limit int,
 		}
 		bytes := 0
 		var e entry
-		var key []byte
 		for i, a := range arrivals {
-			key = binary.BigEndian.AppendUint64(key[:0], a)
-			payload, err := v.get(tableJournal, key)
+			payload, err := v.journaled(a)
 			if err == nil && payload == nil {
-				err = missing(tableJournal, key, "the entry")
+				err = missing(tableJournal, key64(a), "the entry")
+			}
+			if err == nil {
+				err = e.decode(a, payload)
 			}
 			if err != nil {
 				return err
 			}
-			e = entry{}
-			if err := decode(tableJournal, key, payload, &e); err != nil {
-				return err
-			}
-			e.Arrival = a
 			more, err := visit(v, from+uint64(i), &e)
 			if err != nil {
 				return err

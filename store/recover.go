@@ -58,16 +58,16 @@ type tail struct {
 func (v *view) readTail(n *counters, chains map[events.Key]*chain) ([]dirtyMark, error) {
 	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains}
 	want := n.tail
-	err := v.each(tableJournal, key64(n.tail), func(k, payload []byte) (bool, error) {
-		if number(k) != want {
-			return false, missing(tableJournal, key64(want), "the entry")
+	err := v.eachEntry(n.tail, func(arrival uint64, payload []byte) error {
+		if arrival != want {
+			return missing(tableJournal, key64(want), "the entry")
 		}
 		want++
-		e, err := decodeEntry(k, number(k), payload)
+		e, err := decodeEntry(arrival, payload)
 		if err == nil {
 			err = t.add(e)
 		}
-		return true, err
+		return err
 	})
 	if err == nil && want != n.arrivals+1 {
 		err = missing(tableJournal, key64(want), "the entry")

@@ -14,7 +14,7 @@ import (
 
 // SchemaVersion is the layout that this program writes. A store with a higher
 // one is refused with [ErrSchema].
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Config says where a store lives and what it keeps.
 type Config struct {

@@ -238,6 +238,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	w.s, w.tx, w.n = s, tx, s.n
 	w.horizon, w.lastTable, w.lastBucket = math.MaxUint64, nil, nil
 	w.arena.reset()
+	w.gathered.reset()
 	clear(w.buckets)
 	clear(w.created)
 	clear(w.epochs)

@@ -16,8 +16,11 @@ import (
 type migration func(tx *bbolt.Tx) error
 
 // migrations are those that this program has, by the version that they begin with.
-// Version 1 is the first, so there are none yet.
-func migrations() map[uint32]migration { return nil }
+func migrations() map[uint32]migration { return map[uint32]migration{1: toFrames} }
+
+// toFrames: version 2 may keep several entries in one value of the journal, and
+// reads those of version 1 as they are. What is old stays as it is.
+func toFrames(*bbolt.Tx) error { return nil }
 
 // UpgradeReport is what [Upgrade] did.
 type UpgradeReport struct {

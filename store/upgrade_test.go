@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,7 +45,7 @@ func TestUpgrade(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		os.Remove(filepath.Join(cfg.Dir, DatabaseFile+".schema-1"))
+		os.Remove(filepath.Join(cfg.Dir, fmt.Sprintf("%s.schema-%d", DatabaseFile, SchemaVersion)))
 	}
 	r, err := upgrade(t.Context(), cfg, next, map[uint32]migration{SchemaVersion: addTable})
 	if err != nil || r.From != SchemaVersion || r.To != next {

@@ -14,16 +14,17 @@ import (
 // read again from the database when the transaction fails (Store.recover).
 type writer struct {
 	*view
-	s       *Store
-	n       counters
-	scratch []byte // the value being encoded
-	state   []byte // the chain state being encoded
-	number  []byte // the key being used
-	coding  codec  // with scratch; here so that it needs no memory of its own
-	entry   entry  // the entry being written
-	arena   *arena // holds the values until the transaction ends
-	buckets map[*table]*bbolt.Bucket
-	ids     *bbolt.Cursor // of the table of event ids, which nothing changes before finish; nil: not needed yet
+	s        *Store
+	n        counters
+	scratch  []byte   // the value being encoded
+	state    []byte   // the chain state being encoded
+	number   []byte   // the key being used
+	coding   codec    // with scratch; here so that it needs no memory of its own
+	entry    entry    // the entry being written
+	gathered gathered // entries that are in no value of the journal yet
+	arena    *arena   // holds the values until the transaction ends
+	buckets  map[*table]*bbolt.Bucket
+	ids      *bbolt.Cursor // of the table of event ids, which nothing changes before finish; nil: not needed yet
 
 	touched []*chain
 	created map[events.Key]*chain
@@ -143,6 +144,9 @@ func (w *writer) finish() error {
 		if err := w.write(tableEpochs, key64(uint64(e.Number)), e); err != nil {
 			return err
 		}
+	}
+	if err := w.putEntries(); err != nil {
+		return err
 	}
 	if err := w.flushDue(); err != nil {
 		return err
