@@ -79,7 +79,8 @@ func (s *Sidecars) writeRoot(ctx context.Context, b *Bundle) (Written, error) {
 	w := Written{Path: BundlePath(b.Root), Outcome: Stored}
 	// No lock: a chain has one writer at a time, and whatever two would write
 	// under one root is sound.
-	err := s.blobs.PutOnce(ctx, w.Path, b.Body)
+	ours := measure{body: b.Body}
+	err := s.blobs.PutOnce(ctx, w.Path, ours.write)
 	_, conflict := errors.AsType[*ConflictError](err)
 	damaged := errors.Is(err, ErrNotRegular)
 	if conflict {
@@ -91,12 +92,12 @@ func (s *Sidecars) writeRoot(ctx context.Context, b *Bundle) (Written, error) {
 	}
 	if damaged {
 		w.Outcome = Repaired
-		err = s.blobs.Put(ctx, w.Path, b.Body)
+		err = s.blobs.Put(ctx, w.Path, ours.write)
 	}
 	if err != nil {
 		return Written{}, err
 	}
-	return s.describe(ctx, w)
+	return s.describe(ctx, w, &ours)
 }
 
 func (s *Sidecars) unsound(ctx context.Context, name string, sound func(io.Reader) (bool, error)) (bool, error) {

@@ -168,7 +168,7 @@ func TestBundleFaults(t *testing.T) {
 				}
 			}
 			if !met {
-				if n < 4 {
+				if n < 3 {
 					t.Errorf("only %d operations", n)
 				}
 				break

@@ -105,7 +105,8 @@ func parallel(n int, do func(i int) error) error {
 func (s *Sidecars) writeHead(ctx context.Context, e *Evidence) (Written, error) {
 	w := Written{Path: e.Place.EvidencePath(e.Class, e.Head), Outcome: Stored}
 	defer s.locks.lock(w.Path)()
-	err := s.blobs.PutOnce(ctx, w.Path, e.Body)
+	ours := measure{body: e.Body}
+	err := s.blobs.PutOnce(ctx, w.Path, ours.write)
 	_, conflict := errors.AsType[*ConflictError](err)
 	switch {
 	case conflict && !e.Exact:
@@ -116,17 +117,50 @@ func (s *Sidecars) writeHead(ctx context.Context, e *Evidence) (Written, error) 
 	}
 	if errors.Is(err, errDamaged) {
 		w.Outcome, w.Standing = Repaired, nil
-		err = s.blobs.Put(ctx, w.Path, e.Body)
+		err = s.blobs.Put(ctx, w.Path, ours.write)
 	}
 	if err != nil {
 		return Written{}, err
 	}
-	return s.describe(ctx, w)
+	return s.describe(ctx, w, &ours)
 }
 
-// describe reads back what stands under the name, so that what is reported is
-// what readers will get.
-func (s *Sidecars) describe(ctx context.Context, w Written) (Written, error) {
+// measure digests a body while it is written.
+type measure struct {
+	body Body
+	n    uint64
+	sum  segments.Digest
+}
+
+func (m *measure) write(w io.Writer) error {
+	h := sha256.New()
+	counted := &counter{w: io.MultiWriter(w, h)}
+	if err := m.body(counted); err != nil {
+		return err
+	}
+	m.n = counted.n
+	h.Sum(m.sum[:0])
+	return nil
+}
+
+type counter struct {
+	w io.Writer
+	n uint64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += uint64(n)
+	return n, err
+}
+
+// describe tells what stands under the name: the bytes that were just written or,
+// when another body was first, what reading that gives.
+func (s *Sidecars) describe(ctx context.Context, w Written, ours *measure) (Written, error) {
+	if w.Outcome != Kept {
+		w.Bytes, w.SHA256 = ours.n, ours.sum
+		return w, nil
+	}
 	r, err := s.blobs.Open(ctx, w.Path)
 	if err != nil {
 		return Written{}, fmt.Errorf("read back: %w", err)

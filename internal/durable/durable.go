@@ -151,17 +151,19 @@ func (d *Dir) Close() error { return errors.Join(d.shared.close(), d.root.Close(
 // Write makes name hold the bytes of body, replacing what is there. The order of
 // system calls:
 //
-//	mkdirat, fsync of the parent    for each missing directory on the way
+//	mkdirat                         for each missing directory on the way
 //	openat  TempDir/n               O_CREAT|O_EXCL
 //	write
 //	fsync   TempDir/n
+//	fsync   the parent              of each directory made above
 //	close
 //	renameat TempDir/n → name
 //	fsync   the directory of name
 //
 // A crash before the rename leaves a temporary file, which [Dir.RemoveTemp]
-// removes. A crash between rename and the last fsync leaves the old or the new
-// bytes, whole in either case, since the new ones were synced before.
+// removes, and directories that may be there or not, with nothing in them. A
+// crash between rename and the last fsync leaves the old or the new bytes, whole
+// in either case, since the new ones were synced before.
 func (d *Dir) Write(name string, body Body) error {
 	return d.write(name, body, d.rename)
 }
@@ -172,11 +174,11 @@ func (d *Dir) Write(name string, body Body) error {
 // Write, with linkat in the place of renameat:
 //
 //	linkat  TempDir/n → name        fails when name exists, link or not
+//	unlinkat TempDir/n              when it did not
 //	renameat TempDir/n → name       only when it exists with the same bytes
 //	fsync   the directory of name
-//	unlinkat TempDir/n
 //
-// The second line is there because the bytes found may be in the page cache
+// The third line is there because the bytes found may be in the page cache
 // only, their own fsync failed or cut short by a crash: the freshly synced copy
 // takes their place.
 func (d *Dir) WriteOnce(name string, body Body) error {
@@ -198,10 +200,7 @@ func (d *Dir) write(name string, body Body, place func(temp, name string) error)
 
 func (d *Dir) writeAlone(name string, body Body, place func(temp, name string) error) error {
 	dir := path.Dir(name)
-	if err := d.makeDir(dir); err != nil {
-		return fmt.Errorf("write file %q: %w", name, err)
-	}
-	temp, err := d.stage(body)
+	temp, err := d.prepare(dir, body)
 	if err != nil {
 		return fmt.Errorf("write file %q: %w", name, err)
 	}
@@ -209,19 +208,33 @@ func (d *Dir) writeAlone(name string, body Body, place func(temp, name string) e
 	if err == nil {
 		err = d.syncDir(dir)
 	}
-	// After a rename the name is gone; the error of that removal, or a file left
-	// behind, concerns nobody but RemoveTemp.
-	_ = d.root.Remove(temp)
 	if err != nil {
+		// Gone already after a rename; left behind it concerns nobody but RemoveTemp.
+		_ = d.root.Remove(temp)
 		d.forget()
 		return fmt.Errorf("write file %q: %w", name, err)
 	}
 	return nil
 }
 
-// stage writes and syncs a temporary file and returns its name. Nothing is
-// left behind on error.
-func (d *Dir) stage(body Body) (temp string, err error) {
+// prepare makes a temporary file with the bytes of body, and the directory that
+// it is to go to, both durable. Nothing is left behind on error.
+func (d *Dir) prepare(dir string, body Body) (temp string, err error) {
+	w, err := d.makeDir(dir)
+	if err == nil {
+		temp, err = d.stage(body, w)
+	}
+	if err != nil {
+		d.unmake(w)
+		return "", err
+	}
+	d.know(w)
+	return temp, nil
+}
+
+// stage writes a temporary file, syncs it and the entries of the directories on
+// the way, and returns its name. No file is left behind on error.
+func (d *Dir) stage(body Body, w *way) (temp string, err error) {
 	var f *os.File
 	err = d.around("create", TempDir, func() (err error) {
 		f, temp, err = d.create()
@@ -234,7 +247,7 @@ func (d *Dir) stage(body Body) (temp string, err error) {
 		err = d.around("write", temp, func() error { return body(f) })
 	}
 	if err == nil {
-		err = d.around("fsync", temp, func() error { return d.sync(f.Sync) })
+		err = d.settle(f, temp, w)
 	}
 	err = errors.Join(err, d.around("close", temp, f.Close))
 	if err != nil {
@@ -244,17 +257,36 @@ func (d *Dir) stage(body Body) (temp string, err error) {
 	return temp, nil
 }
 
+// settle syncs a file and the entries of the directories on the way; in a crowd
+// all of it by one shared sync.
+func (d *Dir) settle(f *os.File, temp string, w *way) error {
+	sync := f.Sync
+	crowded := d.shared.crowded()
+	if crowded {
+		sync = d.shared.wait
+	}
+	err := d.around("fsync", temp, sync)
+	for i := 0; err == nil && !crowded && i < len(w.unsynced); i++ {
+		err = d.syncDir(path.Dir(w.unsynced[i]))
+	}
+	return err
+}
+
 // create opens a new temporary file. The directory is made when it is missing
 // and needs no fsync: nothing in it has to survive.
 func (d *Dir) create() (f *os.File, temp string, err error) {
-	if err := d.root.Mkdir(TempDir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, "", err
-	}
 	for {
 		temp = path.Join(TempDir, strconv.FormatUint(d.next.Add(1), 10))
 		f, err = d.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, temp, err
+		switch {
+		case err == nil:
+			return f, temp, nil
+		case errors.Is(err, fs.ErrNotExist):
+			if err := d.root.Mkdir(TempDir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, "", err
+			}
+		case !errors.Is(err, fs.ErrExist):
+			return nil, "", err
 		}
 	}
 }
@@ -265,6 +297,9 @@ func (d *Dir) rename(temp, name string) error {
 
 func (d *Dir) link(temp, name string) error {
 	err := d.around("link", name, func() error { return d.root.Link(temp, name) })
+	if err == nil {
+		_ = d.root.Remove(temp) // as above
+	}
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -281,69 +316,79 @@ func (d *Dir) link(temp, name string) error {
 // syncDir makes the entries of a directory durable.
 func (d *Dir) syncDir(dir string) error {
 	return d.around("fsync", dir, func() error {
-		return d.sync(func() error {
-			f, err := d.root.Open(dir)
-			if err != nil {
-				return err
-			}
-			return errors.Join(f.Sync(), f.Close())
-		})
+		if d.shared.crowded() {
+			return d.shared.wait()
+		}
+		f, err := d.root.Open(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
 	})
 }
 
-// sync does own, or in a crowd waits for a sync of everything.
-func (d *Dir) sync(own func() error) error {
-	if d.shared.crowded() {
-		return d.shared.wait()
-	}
-	return own()
+// way is what a write found on the way to its directory, outermost first.
+type way struct {
+	unsynced []string // directories whose entries may not be durable
+	made     []string // those of them that were missing
 }
 
-// makeDir makes dir and its parents and syncs the entry of each, also of those
-// that exist: a crash, or a failed fsync, may have come between their making
-// and their syncing. What this Dir has synced once is not synced again.
-func (d *Dir) makeDir(dir string) error {
+// makeDir makes dir and its parents. Their entries are to be synced, also of
+// those that exist: a crash, or a failed fsync, may have come between their
+// making and their syncing. What this Dir has synced once is not synced again.
+// The result is good on error, too.
+func (d *Dir) makeDir(dir string) (*way, error) {
+	w := &way{}
 	if d.isKnown(dir) {
-		return nil
+		return w, nil
 	}
 	for i := 0; i <= len(dir); i++ {
-		if i < len(dir) && dir[i] != '/' {
+		if i < len(dir) && dir[i] != '/' || d.isKnown(dir[:i]) {
 			continue
 		}
-		if err := d.makeOne(dir[:i]); err != nil {
-			return err
+		if err := d.makeOne(dir[:i], w); err != nil {
+			return w, err
 		}
 	}
-	return nil
+	return w, nil
 }
 
-func (d *Dir) makeOne(dir string) error {
-	if d.isKnown(dir) {
-		return nil
-	}
-	err := d.around("mkdir", dir, func() error { return d.root.Mkdir(dir, dirPerm) })
-	made := err == nil
+func (d *Dir) makeOne(dir string, w *way) error {
+	made := false
+	err := d.around("mkdir", dir, func() error {
+		err := d.root.Mkdir(dir, dirPerm)
+		made = err == nil
+		return err
+	})
 	if errors.Is(err, fs.ErrExist) {
 		err = d.checkDir(dir)
 	}
-	if err != nil {
-		return err
+	if made {
+		w.made = append(w.made, dir)
 	}
-	if err := d.syncDir(path.Dir(dir)); err != nil {
-		// The next attempt makes the directory anew rather than trust a second
-		// fsync. One that others have filled meanwhile stays.
-		if made {
-			_ = d.root.Remove(dir)
-		}
-		return err
+	w.unsynced = append(w.unsynced, dir)
+	return err
+}
+
+// unmake removes the directories that a failed write made: the next attempt
+// makes them anew rather than trust a second fsync. One that others have filled
+// meanwhile stays.
+func (d *Dir) unmake(w *way) {
+	for i := len(w.made) - 1; i >= 0; i-- {
+		_ = d.root.Remove(w.made[i])
 	}
+}
+
+// know remembers directories whose entries are durable.
+func (d *Dir) know(w *way) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.known) >= maxKnown {
-		d.known = map[string]struct{}{".": {}}
+	for _, dir := range w.unsynced {
+		if len(d.known) >= maxKnown {
+			d.known = map[string]struct{}{".": {}}
+		}
+		d.known[dir] = struct{}{}
 	}
-	d.known[dir] = struct{}{}
-	return nil
 }
 
 func (d *Dir) isKnown(dir string) bool {

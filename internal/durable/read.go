@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"strings"
 )
 
 // Open opens the regular file name for reading. The error wraps
@@ -26,22 +28,25 @@ func (d *Dir) open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	if err := d.checkParents(name); err != nil {
+	dir, leave, err := d.descend(path.Dir(name))
+	if err != nil {
 		return nil, err
 	}
-	before, err := d.root.Lstat(name)
+	defer leave()
+	base := path.Base(name)
+	before, err := dir.Lstat(base)
 	if err != nil {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
 		return nil, ErrNotRegular
 	}
-	f, err := d.root.Open(name)
+	f, err := dir.Open(base)
 	if err != nil {
 		return nil, err
 	}
 	after, err := f.Stat()
-	if err == nil && !os.SameFile(before, after) && !d.sameNow(name, after) {
+	if err == nil && !os.SameFile(before, after) && !sameNow(dir, base, after) {
 		err = ErrNotRegular
 	}
 	if err != nil {
@@ -52,8 +57,8 @@ func (d *Dir) open(name string) (*os.File, error) {
 
 // sameNow tells whether the opened file is the one that the name stands for: a
 // writer of ours may have replaced it between the look and the opening.
-func (d *Dir) sameNow(name string, opened fs.FileInfo) bool {
-	now, err := d.root.Lstat(name)
+func sameNow(dir *os.Root, base string, opened fs.FileInfo) bool {
+	now, err := dir.Lstat(base)
 	return err == nil && now.Mode().IsRegular() && os.SameFile(now, opened)
 }
 
@@ -120,15 +125,54 @@ func (d *Dir) isFile(name string) bool {
 
 // checkParents refuses a name with anything but directories on the way to it.
 func (d *Dir) checkParents(name string) error {
-	for i, c := range []byte(name) {
-		if c != '/' {
-			continue
-		}
-		if err := d.checkDir(name[:i]); err != nil {
-			return err
-		}
+	_, leave, err := d.descend(path.Dir(name))
+	if err == nil {
+		leave()
 	}
-	return nil
+	return err
+}
+
+// descend opens a directory step by step, so that a name of many parts costs a
+// few system calls for each of them and not for each way to each of them. As open
+// it looks before and after. The caller calls leave when done.
+func (d *Dir) descend(dir string) (at *os.Root, leave func(), err error) {
+	at, leave = d.root, func() {}
+	if dir == "." {
+		return at, leave, nil
+	}
+	for i := 0; i < len(dir); {
+		part, _, _ := strings.Cut(dir[i:], "/")
+		i += len(part) + 1
+		next, err := step(at, part)
+		leave()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", dir[:i-1], err)
+		}
+		at, leave = next, func() { _ = next.Close() }
+	}
+	return at, leave, nil
+}
+
+func step(at *os.Root, part string) (*os.Root, error) {
+	before, err := at.Lstat(part)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, ErrNotRegular
+	}
+	next, err := at.OpenRoot(part)
+	if err != nil {
+		return nil, err
+	}
+	after, err := next.Lstat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	return next, nil
 }
 
 func (d *Dir) checkDir(dir string) error {
