@@ -230,7 +230,7 @@ func TestPanicsAnswer500AndAreLogged(t *testing.T) {
 	}
 }
 
-func TestPanicAfterFirstByteBreaksTheConnection(t *testing.T) {
+func TestH06PanicAfterFirstByteBreaksTheConnection(t *testing.T) {
 	t.Parallel()
 	g := &guard{next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte("half of "))

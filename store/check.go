@@ -12,7 +12,8 @@ import (
 
 // Check walks everything and reports what does not fit:
 //
-//	pages    every page is used once or free, every tree is in order
+//	pages    every page is used once or free, every tree is in order; otherwise
+//	         the rest, which follows the trees, is left out, and a finding says so
 //	journal  every entry up to the last one at the start, its checksum and chain
 //	chains   every segment from genesis, hashed and linked again, against the
 //	         state; every list, id, run and preimage against the journal
@@ -35,7 +36,11 @@ func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*Check
 		c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
 	}
 	for _, phase := range []func() error{c.pages, c.journal, c.chains, c.indexes} {
-		if err := phase(); err != nil {
+		err := phase()
+		if errors.Is(err, errPages) {
+			break // the finding says what was not looked at
+		}
+		if err != nil {
 			return nil, fmt.Errorf("check store: %w", err)
 		}
 	}
@@ -135,7 +140,11 @@ func (c *checker) pageSnapshot() (done bool, err error) {
 			}
 			return c.step("pages", done, total)
 		}
-		return w.run()
+		if err := w.run(); err != nil || !w.broken {
+			return err
+		}
+		c.add(&CorruptError{Class: Mismatch, Detail: errPages.Error() + ": the values in them were not looked at"})
+		return errPages
 	})
 	return done, err
 }

@@ -24,7 +24,8 @@
 // {32 hex digits} has had {decimal} bytes": the identity and the least size of the
 // database, so that a truncated or foreign one shows before it is mapped. A
 // backup is chaind.db alone: a database that lies there without its mark is a
-// restored one, and its streams begin new epochs ("restored").
+// restored one: all its pages are walked before it is mapped, since a torn copy may
+// lead in circles, and its streams begin new epochs ("restored").
 //
 // # Layout, schema version 2
 //

@@ -212,6 +212,11 @@ func (s *Store) openFile(f *os.File) error {
 	if err := pages.checkFreelist(); err != nil {
 		return err
 	}
+	if s.mark.id == "" {
+		if err := pages.structure(); err != nil {
+			return err
+		}
+	}
 	if s.torn = pages.damagedMeta >= 0; s.torn {
 		s.cfg.Logger.Warn("one meta page is damaged: a crash during a commit, or damage to the disk", "page", pages.damagedMeta)
 	}

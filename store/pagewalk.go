@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -12,9 +13,33 @@ type pageWalk struct {
 	*pageFile
 	reached  []uint64 // one bit a page
 	count    uint64
+	broken   bool     // something was found that is worse than pages without use
 	buffers  [][]byte // one a level
 	finding  func(detail string)
 	progress func(done, total uint64) error
+}
+
+// errPages: to walk these pages as a tree may never end.
+var errPages = errors.New("the pages do not make trees")
+
+// structure wants the pages of a file that nobody has vouched for, a copy say,
+// to make trees, before bbolt follows them: it would go round in a circle for
+// ever, taking memory with each turn. Pages that nobody uses are no harm.
+func (p *pageFile) structure() error {
+	var first string
+	w := &pageWalk{pageFile: p, progress: func(uint64, uint64) error { return nil }}
+	w.finding = func(detail string) {
+		if first == "" {
+			first = detail
+		}
+	}
+	if err := w.run(); err != nil {
+		return err
+	}
+	if w.broken {
+		return fmt.Errorf("%w: %w: %s", ErrCorrupt, errPages, first)
+	}
+	return nil
 }
 
 // snapshotPages are the pages as transaction tx sees them, which must stay open
@@ -45,7 +70,7 @@ func (w *pageWalk) run() error {
 	w.mark(1, 1)
 	free, span, err := w.freelist()
 	if err != nil {
-		w.finding(err.Error())
+		w.damage(err.Error())
 	} else if w.meta.freelist != noFreelist {
 		w.mark(w.meta.freelist, span)
 	}
@@ -54,7 +79,7 @@ func (w *pageWalk) run() error {
 	}
 	for _, id := range free {
 		if w.isReached(id) {
-			w.finding(fmt.Sprintf("page %d is in use and free", id))
+			w.damage(fmt.Sprintf("page %d is in use and free", id))
 		}
 		w.set(id)
 	}
@@ -69,6 +94,11 @@ func (w *pageWalk) run() error {
 	return nil
 }
 
+func (w *pageWalk) damage(detail string) {
+	w.broken = true
+	w.finding(detail)
+}
+
 func (w *pageWalk) isReached(id uint64) bool { return w.reached[id/64]&(1<<(id%64)) != 0 }
 func (w *pageWalk) set(id uint64)            { w.reached[id/64] |= 1 << (id % 64) }
 
@@ -76,7 +106,7 @@ func (w *pageWalk) set(id uint64)            { w.reached[id/64] |= 1 << (id % 64
 func (w *pageWalk) mark(id, span uint64) bool {
 	for i := id; i < id+span; i++ {
 		if w.isReached(i) {
-			w.finding(fmt.Sprintf("page %d is used twice", i))
+			w.damage(fmt.Sprintf("page %d is used twice", i))
 			return false
 		}
 		w.set(i)
@@ -92,7 +122,7 @@ func (w *pageWalk) tree(id uint64, depth int, low []byte) error {
 		return err
 	}
 	if depth == maxTreeDepth {
-		w.finding(fmt.Sprintf("page %d lies too deep", id))
+		w.damage(fmt.Sprintf("page %d lies too deep", id))
 		return nil
 	}
 	for len(w.buffers) <= depth {
@@ -101,7 +131,7 @@ func (w *pageWalk) tree(id uint64, depth int, low []byte) error {
 	g, buf, err := w.read(id, w.buffers[depth])
 	w.buffers[depth] = buf
 	if err != nil {
-		w.finding(err.Error())
+		w.damage(err.Error())
 		return nil
 	}
 	if !w.mark(id, g.span) {
@@ -113,22 +143,22 @@ func (w *pageWalk) tree(id uint64, depth int, low []byte) error {
 // elements checks a branch or leaf page and walks what it refers to.
 func (w *pageWalk) elements(g *page, depth int, low []byte) error {
 	if g.flags != flagBranch && g.flags != flagLeaf {
-		w.finding(fmt.Sprintf("page %d is of no kind that a tree has", g.id))
+		w.damage(fmt.Sprintf("page %d is of no kind that a tree has", g.id))
 		return nil
 	}
 	if pageHeader+16*g.count > len(g.data) {
-		w.finding(fmt.Sprintf("page %d is too short for %d elements", g.id, g.count))
+		w.damage(fmt.Sprintf("page %d is too short for %d elements", g.id, g.count))
 		return nil
 	}
 	last := low
 	for i := range g.count {
 		e, ok := g.element(i)
 		if !ok {
-			w.finding(fmt.Sprintf("element %d of page %d runs beyond it", i, g.id))
+			w.damage(fmt.Sprintf("element %d of page %d runs beyond it", i, g.id))
 			return nil
 		}
 		if c := bytes.Compare(e.key, last); last != nil && (c < 0 || c == 0 && i > 0) {
-			w.finding(fmt.Sprintf("element %d of page %d is out of order", i, g.id))
+			w.damage(fmt.Sprintf("element %d of page %d is out of order", i, g.id))
 		}
 		last = e.key
 		if err := w.below(g, &e, depth); err != nil {
@@ -145,7 +175,7 @@ func (w *pageWalk) below(g *page, e *element, depth int) error {
 	case e.flags&flagBucket == 0:
 		return nil
 	case len(e.value) < 16:
-		w.finding(fmt.Sprintf("bucket %q on page %d is too short", e.key, g.id))
+		w.damage(fmt.Sprintf("bucket %q on page %d is too short", e.key, g.id))
 		return nil
 	}
 	if root := binary.NativeEndian.Uint64(e.value); root != 0 {
@@ -153,7 +183,7 @@ func (w *pageWalk) below(g *page, e *element, depth int) error {
 	}
 	inline := &page{id: g.id, data: e.value[16:]}
 	if len(inline.data) < pageHeader {
-		w.finding(fmt.Sprintf("bucket %q on page %d is too short", e.key, g.id))
+		w.damage(fmt.Sprintf("bucket %q on page %d is too short", e.key, g.id))
 		return nil
 	}
 	inline.flags = binary.NativeEndian.Uint16(inline.data[8:])
