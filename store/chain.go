@@ -107,7 +107,9 @@ type chainView struct {
 
 // chain is a chain that the writer has in memory.
 type chain struct {
-	view chainView // as of the last commit; guarded by Store.mu, copied by readers
+	view    chainView // as of the last commit; guarded by Store.mu, copied by readers
+	glance  *glance   // as of view, for lists; nil: nobody has asked lately; guarded likewise
+	watched watched
 
 	// The rest belongs to the writer.
 	next   chainView // as the running transaction will leave it

@@ -1,16 +1,12 @@
 package store
 
-import (
-	"sort"
-
-	"github.com/chaind/chaind/events"
-)
+import "sort"
 
 // lostAcross returns the ranges that were lost while the chain was open, and the
 // last loss before it when nothing shows that the chain's first event is its
 // beginning. IDs and the arrival numbers at which ranges were recorded rise
 // together.
-func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error) {
+func (v *view) lostAcross(st *standing, begins bool) ([]LostRange, error) {
 	b, err := v.bucket(tableLost)
 	if err != nil {
 		return nil, err
@@ -30,7 +26,7 @@ func (v *view) lostAcross(st *standing, state *events.State) ([]LostRange, error
 	if err != nil {
 		return nil, err
 	}
-	if !state.Begins() {
+	if !begins {
 		if from, err = v.lossBefore(from); err != nil {
 			return nil, err
 		}

@@ -176,33 +176,6 @@ func parseName(k []byte) (events.Key, bool) {
 	return events.Key{Tenant: string(parts[0]), PromptHash: string(parts[1]), Session: string(parts[2]), Chain: string(parts[3])}, true
 }
 
-func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
-	cv, inMemory := s.peek(key)
-	if !inMemory {
-		if err := v.stored(key, &cv); err != nil {
-			return nil, err
-		}
-	}
-	state, last, err := v.current(&cv)
-	if err != nil {
-		return nil, err
-	}
-	sealed, err := v.sealResult(cv.no)
-	if err != nil {
-		return nil, err
-	}
-	lost, err := v.lostAcross(&last, state)
-	if err != nil {
-		return nil, err
-	}
-	conformity, _ := state.Conformity()
-	coverage, _ := (&ChainRecord{State: state, Lost: lost}).Coverage()
-	return &ChainSummary{Key: key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity,
-		Segments: state.Segments, Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates,
-		Late: state.Late, Rejected: state.Rejected, Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Sealed: sealed,
-		Anchors: state.Anchors, LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}, nil
-}
-
 // Runs returns a page of (run id, chain) pairs, ordered by run id and, within
 // one, by when the chains began, and the cursor of the next page ("": no more).
 // A filter that matches little may give a short or even empty page with a

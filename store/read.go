@@ -174,7 +174,7 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	if r.Seal, err = v.sealResult(cv.no); err != nil {
 		return nil, err
 	}
-	r.Lost, err = v.lostAcross(&last, state)
+	r.Lost, err = v.lostAcross(&last, state.Begins())
 	return r, err
 }
 

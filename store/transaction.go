@@ -277,7 +277,10 @@ func (s *Store) publish(w *writer) {
 
 func (c *chain) publish(s *Store) {
 	wasDirty := len(c.view.pending) != 0 && !c.flushed
-	c.view = c.next
+	c.view, c.glance = c.next, nil
+	if c.watched.until.Load() > s.n.arrivals && c.state != nil {
+		c.glance = look(c.state, &c.view.last)
+	}
 	c.touched, c.flushed = false, false
 	if first := c.firstPending(); first != 0 && !wasDirty {
 		s.dirty = append(s.dirty, dirtyMark{c, first})

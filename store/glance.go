@@ -1,0 +1,106 @@
+package store
+
+import (
+	"sync/atomic"
+
+	"github.com/chaind/chaind/events"
+)
+
+// watchedFor is for how many arrivals (of all chains) a chain that somebody has
+// listed counts as watched.
+const watchedFor = 1 << 16
+
+// glance is what a list says of a chain, kept beside the chain in memory by the
+// writer while somebody lists it, so that lists beside a running intake need not
+// replay what it has in memory already.
+//
+// It is safe because a reader sees nothing that it would not have found in the
+// database: the writer takes it from a state after the commit that the state is
+// as of, and hands it over together with the view of the chain (Store.publish,
+// under Store.mu); nobody changes it afterwards, and a state replaces what it
+// points to and never writes there. A reader whose transaction began before that
+// commit does not use it.
+type glance struct {
+	sum    ChainSummary // without Sealed; Coverage as if nothing was lost
+	last   standing
+	begins bool // events.State.Begins
+}
+
+// watched is until which arrival number the glance of a chain is kept up.
+type watched struct{ until atomic.Uint64 }
+
+func (w *watched) note(arrivals uint64) {
+	if until := arrivals + watchedFor; w.until.Load() < until {
+		w.until.Store(until)
+	}
+}
+
+// look takes the glance of a state.
+func look(state *events.State, last *standing) *glance {
+	conformity, _ := state.Conformity()
+	coverage, _ := state.Coverage()
+	return &glance{last: *last, begins: state.Begins(), sum: ChainSummary{
+		Key: last.key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity, Segments: state.Segments,
+		Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates, Late: state.Late, Rejected: state.Rejected,
+		Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Anchors: state.Anchors,
+		LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}}
+}
+
+// glance is the writer's of the chain as of v's transaction, or else made anew.
+func (s *Store) glance(v *view, key events.Key) (*glance, uint64, error) {
+	cv, kept, inMemory := s.peekGlance(key)
+	if kept != nil && kept.last.lastArrival <= v.horizon {
+		return kept, cv.no, nil
+	}
+	if !inMemory {
+		if err := v.stored(key, &cv); err != nil {
+			return nil, 0, err
+		}
+	}
+	state, last, err := v.current(&cv)
+	if err != nil {
+		return nil, 0, err
+	}
+	made := look(state, &last)
+	s.keepGlance(made)
+	return made, cv.no, nil
+}
+
+// keepGlance keeps what a reader has made for the next one, if it is still how
+// the chain stands.
+func (s *Store) keepGlance(g *glance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chains[g.last.key]; c != nil && c.view.last.lastArrival == g.last.lastArrival {
+		c.glance = g
+	}
+}
+
+// peekGlance is peek, and lets the writer know that the chain is looked at.
+func (s *Store) peekGlance(key events.Key) (cv chainView, kept *glance, inMemory bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.chains[key]
+	if c == nil {
+		return chainView{}, nil, false
+	}
+	c.watched.note(s.n.arrivals)
+	return c.view, c.glance, true
+}
+
+// summary is a list's line about a chain.
+func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
+	g, no, err := s.glance(v, key)
+	if err != nil {
+		return nil, err
+	}
+	sum := g.sum
+	if sum.Sealed, err = v.sealResult(no); err != nil {
+		return nil, err
+	}
+	lost, err := v.lostAcross(&g.last, g.begins)
+	if len(lost) != 0 {
+		sum.Coverage = events.Incomplete
+	}
+	return &sum, err
+}
