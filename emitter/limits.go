@@ -16,7 +16,7 @@ const (
 	streamHeadroom = 64 << 10
 
 	// DefaultBatchEvents and DefaultBatchBytes bound one Append.
-	DefaultBatchEvents = 1024
+	DefaultBatchEvents = 4096
 	DefaultBatchBytes  = 8 << 20
 	// DefaultBatchTime is how long a batch waits for messages that the
 	// broker says are on their way.
