@@ -82,7 +82,7 @@ class ActivityView {
 			const [lost, epochs] = await Promise.all([askJSON("/v1/lost?limit=200"), askJSON("/v1/epochs?limit=200")]);
 			show(this.gaps, el("section", { class: "card" }, el("h2", null, "Gaps: stream sequences that never came"), lost.lost.length ? lostTable(lost.lost) : el("p", { class: "quiet" }, "None recorded.")),
 				el("section", { class: "card" }, el("h2", null, "Histories of the stream"), el("p", { class: "quiet" }, "One more for each time the broker lost or replaced its own."),
-					table(["Epoch", "Stream", "Why", "From sequence", "Applied", "Began"], epochs.epochs.map((e) => [count(e.number), plain(e.stream), plain(e.why), count(e.base + 1), count(e.applied), when(e.started_ms)]))));
+					el("div", { class: "stack" }, table(["Epoch", "Stream", "Why", "From sequence", "Applied", "Began"], epochs.epochs.map((e) => [count(e.number), plain(e.stream), plain(e.why), count(e.base + 1), count(e.applied), when(e.started_ms)])))));
 		} catch (error) {
 			show(this.gaps, error.status === 404 ? null : problemNote(error));
 		}
@@ -90,5 +90,5 @@ class ActivityView {
 }
 
 function lostTable(lost) {
-	return table(["Stream", "Epoch", "Sequences", "Why", "Recorded"], lost.map((l) => [plain(l.stream), count(l.epoch), `${count(l.from)} to ${count(l.to)}`, plain(l.why), when(l.recorded_ms)]));
+	return el("div", { class: "stack" }, table(["Stream", "Epoch", "Sequences", "Why", "Recorded"], lost.map((l) => [plain(l.stream), count(l.epoch), `${count(l.from)} to ${count(l.to)}`, plain(l.why), when(l.recorded_ms)])));
 }

@@ -104,7 +104,7 @@ class KeysView {
 		show(this.body, el("section", { class: "card" }, el("h2", null, "What is signed with"), k.signing ? facts([["Public key", hex(k.signing.public_key)], ["Key id", el("code", null, plain(k.signing.key_id))], ["Status", status(k.signing.status)],
 			["Comment", plain(k.signing.comment)], ["For auditors", el("a", { href: "/verify#trust=" + k.signing.public_key }, "the verify page, trusting this key")]]) :
 			el("p", { class: "quiet" }, "Nothing: what is sealed stays unsigned. ", el("code", null, "chaind keygen"), " creates a key.")),
-		el("section", { class: "card" }, el("h2", null, "Who is trusted"), k.pinned ? el("div", { class: "stack" }, table(["Key id", "Status", "Public key", "Comment"], k.trusted.map((e) => [el("code", null, plain(e.key_id)), status(e.status), hex(e.public_key), plain(e.comment)]))) :
+		el("section", { class: "card" }, el("h2", null, "Who is trusted"), k.pinned ? el("div", { class: "stack" }, table(["Key id", "Status", "Public key", "Comment"], k.trusted.map((e) => [el("code", null, plain(e.key_id)), status(e.status), hex(e.public_key), plain(e.comment) || "–"]))) :
 			el("p", { class: "quiet" }, "Nobody said whom to trust, so a valid signature counts as SIGNED-UNPINNED.")));
 	}
 }

@@ -166,7 +166,8 @@ class Timeline {
 		const r = this.rows[i];
 		const node = el("div", { class: "row " + r.type + (r.mark ? " marked" : ""), role: "option", id: "row-" + i, "aria-selected": String(i === this.chosen), "aria-posinset": i + 1, "aria-setsize": this.rows.length, onclick: () => this.choose(i) },
 			el("span", { class: "row-icon", "aria-hidden": "true" }, rowIcons[r.type] || "·"),
-			el("span", { class: "row-text" }, el("span", { class: "row-title" }, r.title, r.mark && badge(r.mark, "bad"), r.requests && badge(plural(r.requests, "request"), "idle")), el("span", { class: "row-note" }, r.note)),
+			el("span", { class: "row-text" }, el("span", { class: "row-title" }, el("span", { class: "row-name" }, r.title), r.requests && badge(plural(r.requests, "request"), "idle")),
+				el("span", { class: "row-note" }, r.mark && el("span", { class: "row-mark" }, "✕ " + r.mark + (r.note ? " · " : "")), r.note)),
 			el("span", { class: "row-side" }, r.seq !== undefined && "#" + count(r.seq), r.at !== null && el("span", { class: "row-time" }, when(r.at))));
 		node.style.top = i * rowHeight + "px";
 		return node;
