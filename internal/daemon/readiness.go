@@ -45,7 +45,7 @@ func (d *Daemon) causes() []server.Cause {
 
 // troubles names what keeps the intake from reading.
 var troubles = map[emitter.Trouble]server.Cause{
-	emitter.TroubleConnection: {Name: server.CauseDisconnected, Detail: "no session reads the stream"},
+	emitter.TroubleConnection: {Name: server.CauseDisconnected, Detail: "the broker cannot be reached, or lets nobody read the stream"},
 	emitter.TroubleStream:     {Name: server.CauseStream, Detail: "the stream is missing and cannot be made"},
 	emitter.TroubleConsumer:   {Name: server.CauseConsumer, Detail: "the consumer is missing and cannot be made"},
 	emitter.TroubleStopped:    {Name: server.CauseIntakeStopped, Detail: "the intake has ended"},
@@ -58,7 +58,9 @@ func (d *Daemon) intakeCauses() []server.Cause {
 	s := d.intake.Stats()
 	var causes []server.Cause
 	if cause, ok := troubles[s.Trouble]; ok {
-		cause.Detail += "; last error: " + or(s.LastError, "none")
+		if s.LastError != "" {
+			cause.Detail += "; last error: " + s.LastError
+		}
 		causes = append(causes, cause)
 	}
 	if !s.Failing.IsZero() {
