@@ -139,7 +139,7 @@ func (c *closeCmd) known(a *app, relay *emitter.Relay, key events.Key) error {
 	}
 	if !held {
 		return cannot(fmt.Errorf("the stream holds no event of chain %s", verifier.Escape(c.Chain)),
-			"is that its name, and its tenant, prompt hash and session? `chaind runs` lists all; --new closes it all the same")
+			"is that its name, and its tenant, prompt hash and session? `chaind runs` lists all; --new closes it all the same, for instance where its events have been trimmed")
 	}
 	return nil
 }
