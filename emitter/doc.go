@@ -27,7 +27,7 @@
 //
 // # Permissions of a runtime of tenant T
 //
-//	publish    evidence.T.>
+//	publish    evidence.T.>   (events; Resume also asks there what the chain's last message is, which stores nothing)
 //	publish    $JS.API.CONSUMER.CREATE.EVIDENCE.*.evidence.T.>   (Resume, and a retry whose first answer got lost)
 //	publish    $JS.API.CONSUMER.MSG.NEXT.EVIDENCE.*, $JS.API.CONSUMER.DELETE.EVIDENCE.*
 //	subscribe  evidence-receipts.T.>
