@@ -12,8 +12,8 @@
 //     of kinds and its steps against the first and the last plan. A bundle that
 //     fails is not written; the job stays and says so ([ErrContradiction]).
 //  3. Run snapshots that came with seals are written, write-once.
-//  4. The bundle is written under its class and head, then history and pointers
-//     (package sidecar).
+//  4. The bundle is written under its class and head, then, beside step 5, history
+//     and pointers (package sidecar).
 //  5. The trust bundle is made (package engine/run: the chain as of its end, with
 //     segments, attempts, kept plans and snapshots, rejected events and losses;
 //     what arrived later is left out), its root is signed with the same key, and

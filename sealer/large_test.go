@@ -76,7 +76,7 @@ func TestLongChain(t *testing.T) {
 	runtime.GC()
 	stop, peak := watchHeap()
 	sealed := Sealed{}
-	_, err = New(Config{Store: l, Sidecars: openSidecars(t, dir)}).sealEvidence(t.Context(), &l.jobs[0], &sealed)
+	_, _, err = New(Config{Store: l, Sidecars: openSidecars(t, dir)}).sealEvidence(t.Context(), &l.jobs[0], &sealed)
 	stop()
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package sealer
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/chaind/chaind/events"
@@ -20,42 +21,51 @@ func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 	if err != nil {
 		return Sealed{}, err
 	}
-	var signature *segments.Signature
-	if job.Fixed.State.Head != nil {
-		if signature, err = s.sealEvidence(ctx, job, &sealed); err != nil {
+	if job.Fixed.State.Head == nil {
+		if err := s.writeBundle(ctx, record, nil, &sealed.Result); err != nil {
 			return Sealed{}, err
 		}
+		return sealed, nil
+	}
+	evidence, signature, err := s.sealEvidence(ctx, job, &sealed)
+	if err != nil {
+		return Sealed{}, err
 	}
 	// A crash here leaves evidence without a trust bundle; the next run of the
 	// job finds the same evidence, and so makes the bundle over its signature.
-	if err := s.writeBundle(ctx, record, signature, &sealed.Result); err != nil {
+	// That bundle and the names of the evidence do not need each other.
+	pointed := make(chan error, 1)
+	go func() { pointed <- s.cfg.Sidecars.Point(ctx, *evidence) }()
+	err = s.writeBundle(ctx, record, signature, &sealed.Result)
+	if err = errors.Join(<-pointed, err); err != nil {
 		return Sealed{}, err
 	}
 	return sealed, nil
 }
 
-// sealEvidence writes the evidence and returns the signature that the bundle
-// that stands there carries.
-func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *Sealed) (*segments.Signature, error) {
+// sealEvidence writes the evidence under its head, and returns it and the
+// signature that the bundle that stands there carries.
+func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *Sealed) (*sidecar.Evidence, *segments.Signature, error) {
 	p, err := s.plan(job.Key, &job.Fixed, s.signer())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := s.draft(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// A crash here leaves snapshots, which belong to the run whether or not
 	// there is evidence yet.
 	if err := s.writeSnapshots(ctx, p); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	written, err := s.cfg.Sidecars.Write(ctx, d.evidence(false))
+	evidence := d.evidence(false)
+	written, err := s.cfg.Sidecars.WriteHead(ctx, evidence)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if written.Outcome != sidecar.Kept && written.SHA256 != d.sum {
-		return nil, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
+		return nil, nil, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
 	}
 	// A crash here leaves everything but the end of the job; the next run of it
 	// finds the same bytes.
@@ -65,7 +75,7 @@ func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *S
 		signature = written.Standing.Signature
 		s.log.Warn("another bundle with this head was first and stands", "path", written.Path, "signed", sealed.Result.Signed)
 	}
-	return signature, nil
+	return &evidence, signature, nil
 }
 
 func (s *Sealer) signer() *keys.Signer {

@@ -53,6 +53,21 @@ type Written struct {
 // it is durable when Write returns nil; after an error the same call completes
 // what is missing.
 func (s *Sidecars) Write(ctx context.Context, e Evidence) (Written, error) {
+	w, err := s.WriteHead(ctx, e)
+	if err != nil {
+		return Written{}, err
+	}
+	// A crash from here on leaves a head with no or some pointers: harmless for
+	// readers, and the seal job, which is still there, comes here again.
+	if err := s.Point(ctx, e); err != nil {
+		return Written{}, err
+	}
+	return w, nil
+}
+
+// WriteHead is the first half of [Sidecars.Write]: the bundle under its head. The
+// other half, [Sidecars.Point], must not begin before it has succeeded.
+func (s *Sidecars) WriteHead(ctx context.Context, e Evidence) (Written, error) {
 	if err := checkClass(e.Place, e.Class); err != nil {
 		return Written{}, fmt.Errorf("write evidence: %w", err)
 	}
@@ -65,21 +80,22 @@ func (s *Sidecars) Write(ctx context.Context, e Evidence) (Written, error) {
 	if err != nil {
 		return Written{}, fmt.Errorf("write evidence of head %s: %w", e.Head, err)
 	}
-	// A crash from here on leaves a head with no or some pointers: harmless for
-	// readers, and the seal job, which is still there, comes here again.
+	return w, nil
+}
+
+// Point is the second half of [Sidecars.Write]: pointers and histories of the run
+// ids of a conforming bundle that [Sidecars.WriteHead] has written. For others it
+// does nothing.
+func (s *Sidecars) Point(ctx context.Context, e Evidence) error {
 	if e.Class != Heads {
-		return w, nil
+		return nil
 	}
-	err = parallel(len(e.RunIDs), func(i int) error {
+	return parallel(len(e.RunIDs), func(i int) error {
 		if err := s.point(ctx, &e, e.RunIDs[i]); err != nil {
 			return fmt.Errorf("write pointer of run %s: %w", e.RunIDs[i], err)
 		}
 		return nil
 	})
-	if err != nil {
-		return Written{}, err
-	}
-	return w, nil
 }
 
 // maxParallel bounds the writes of one bundle that wait for the disk at once.
