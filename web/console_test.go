@@ -196,6 +196,9 @@ func TestConsoleViews(t *testing.T) {
 	b := open(t)
 	code := axe(t)
 	l := live(t)
+	b.at(l.HTTPURL + "/")
+	b.until(`document.querySelector("#view h2")?.textContent === "No chain yet"`)
+	b.examine(code, "console-empty")
 	l.publish(t, "../testdata/events/small.jsonl")
 	l.publish(t, "../docs/example.jsonl")
 	b.at(l.HTTPURL + "/")
@@ -230,6 +233,7 @@ func TestConsoleAsksForAToken(t *testing.T) {
 	if eval[bool](b, `document.querySelector("#view tbody") !== null`) {
 		t.Error("chains are shown without a token")
 	}
+	b.examine(axe(t), "console-token")
 	b.run(chromedp.SendKeys("#token", secret, chromedp.ByQuery), chromedp.Click("#alerts button", chromedp.ByQuery))
 	b.until(`document.body.dataset.view === "chains" && document.querySelector("#view tbody tr a")?.textContent === "example"`)
 	b.until(`sampleProblem !== ""`)

@@ -258,6 +258,7 @@ func TestVerifyPageIsAccessible(t *testing.T) {
 		{"verify-fail", func() {
 			b.upload(vectorsNamed(t, "n03-payload-tampered.json", "p02-full-run-signed.json", "n09-no-comp.json"), nil)
 		}},
+		{"verify-refused", func() { b.upload(vectorsNamed(t, "p02-full-run-signed.json"), []string{"not-a-key"}) }},
 		{"verify-bundle", func() { b.upload(vectorsNamed(t, "engine-run-testdata-succeeded.tsb"), nil) }},
 		{"verify-flip", func() {
 			b.upload(vectorsNamed(t, "p02-full-run-signed.json"), nil)

@@ -66,6 +66,7 @@ async function watchReady() {
 // wantToken asks for a bearer token; it is kept until the tab is closed.
 function wantToken() {
 	if (document.getElementById("token")) return;
+	document.getElementById("view").hidden = true;
 	const input = el("input", { id: "token", type: "password", autocomplete: "off", size: 40 });
 	document.getElementById("alerts").replaceChildren(el("form", { class: "card", onsubmit: (event) => {
 		event.preventDefault();
