@@ -72,7 +72,7 @@ function wantToken() {
 		event.preventDefault();
 		sessionStorage.setItem(tokenKey, input.value.trim());
 		location.reload();
-	} }, el("h2", null, "A token is needed"), el("p", { class: "quiet" }, "This daemon answers only to bearers of a token. It is kept until you close the tab."), el("div", { class: "actions" }, el("label", { for: "token" }, "Token"), input, el("button", { class: "primary" }, "Use it"))));
+	} }, el("h1", null, "A token is needed"), el("p", { class: "quiet" }, "This daemon answers only to bearers of a token. It is kept until you close the tab."), el("div", { class: "actions" }, el("label", { for: "token" }, "Token"), input, el("button", { class: "primary" }, "Use it"))));
 	input.focus();
 }
 
