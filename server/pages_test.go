@@ -141,7 +141,7 @@ func TestBadQueries(t *testing.T) {
 		"/v1/chains?outcome=won", "/v1/chains?outcome=", "/v1/chains?conformity=x", "/v1/chains?tenant=", "/v1/chains?tenant=a.b", "/v1/chains?session=abc",
 		"/v1/chains?prompt_hash=zz", "/v1/chains?chain=a/b", "/v1/chains?tennant=acme", "/v1/chains?after=", "/v1/chains?after=%21", "/v1/chains?after=AAAA",
 		"/v1/chains?after=" + strings.Repeat("A", maxCursorBytes+4), "/v1/chains?a;b", "/v1/chains?tenant=%zz", "/v1/chains?=1",
-		"/v1/runs?run_id=x", "/v1/runs?outcome=open", "/v1/rejected?class=x", "/v1/rejected?after=eHg", "/v1/rejected?tenant=%00",
+		"/v1/runs?run_id=x", "/v1/runs?class=malformed", "/v1/rejected?class=x", "/v1/rejected?after=eHg", "/v1/rejected?tenant=%00",
 		chain + "?x=1", chain + "/evidence?x=1", chain + "/addenda?after=LTE", chain + "/addenda?limit=1000", "/healthz?x=1", runURL + "?x=1", "/metrics?name[]=x",
 	} {
 		t.Run(path, func(t *testing.T) {
