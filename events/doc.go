@@ -74,6 +74,8 @@
 //	topo_mismatch        step_topo is not the comp's bind.topo
 //	run_id_mismatch      run_id is not "pr" and the run bundle digest
 //
+// (The store adds chain_damaged, for events whose chain it cannot read.)
+//
 // An event whose fault comes before or at bad_id has no readable id.
 // [Decode] finds what one message shows; conflict, the chain's scope and the
 // digests that need it are found by [State.Apply]. An integer is told by its

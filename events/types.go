@@ -34,6 +34,9 @@ const (
 	DigestMismatch     Class = "digest_mismatch"
 	TopoMismatch       Class = "topo_mismatch"
 	RunIDMismatch      Class = "run_id_mismatch"
+
+	// ChainDamaged is no fault of the event: the store cannot read its chain.
+	ChainDamaged Class = "chain_damaged"
 )
 
 // Fault is the first thing wrong with an event.

@@ -85,7 +85,7 @@ var (
 	classes       = []events.Class{
 		events.BadSubject, events.TooLarge, events.Malformed, events.TooDeep, events.DuplicateName, events.BadID,
 		events.UnsafeInteger, events.UnknownMember, events.Conflict, events.ScopeContradiction, events.DigestMismatch,
-		events.TopoMismatch, events.RunIDMismatch,
+		events.TopoMismatch, events.RunIDMismatch, events.ChainDamaged,
 	}
 	sealClasses = []string{"heads", "unplanned", "nonconforming", "empty"}
 	results     = []string{resultPassed, resultRefused, resultUndecodable, resultMissing, resultUnavailable}

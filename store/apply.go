@@ -84,11 +84,11 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	}
 	c, err := w.chain(e.Key)
 	if err != nil {
-		return err
+		return w.quarantine(ep, e, c, effect, err)
 	}
 	known, err := w.lookup(c, e.ID)
 	if err != nil {
-		return inChain(err, e.Key)
+		return w.quarantine(ep, e, c, effect, inChain(err, e.Key))
 	}
 	bound := c.state.Scope != nil
 	*effect = c.state.Apply(e, known.known())
@@ -151,16 +151,22 @@ func (w *writer) redelivered(ep *Epoch, e *events.Event, effect *events.Effect) 
 		return false, nil
 	}
 	no, err := w.exists(e.Key)
-	if !no || err != nil {
-		return false, err
+	if err == nil && !no {
+		return false, nil
 	}
-	c, err := w.chain(e.Key)
-	if err != nil {
-		return false, err
+	var c *chain
+	var known holder
+	if err == nil {
+		c, err = w.chain(e.Key)
 	}
-	known, err := w.lookup(c, e.ID)
-	if err != nil || !known.held || known.sum != e.Sum {
-		return false, inChain(err, e.Key)
+	if err == nil {
+		known, err = w.lookup(c, e.ID)
+	}
+	if err != nil { // it cannot be told whether it had its effect: both are on record then
+		return true, w.quarantine(ep, e, c, effect, inChain(err, e.Key))
+	}
+	if !known.held || known.sum != e.Sum {
+		return false, nil
 	}
 	*effect = events.Effect{Verdict: events.Duplicate, Head: c.state.Head, AfterEnd: c.state.Outcome != events.Open}
 	return true, nil

@@ -167,7 +167,7 @@ func (c *checker) rejection(v *view, k, payload []byte) error {
 	if whole && segments.Sum(r.Payload) != r.Sum {
 		return inChain(contradicts(tableRejections, k, "the rejected bytes have another digest"), r.Key)
 	}
-	if !r.Attributed {
+	if !r.Attributed || r.Class == events.ChainDamaged {
 		return nil
 	}
 	e, err := v.journal(r.arrival)

@@ -32,7 +32,7 @@ func (w *writer) flushDue() error {
 	due = append(due, w.holdingBack()...)
 	slices.SortFunc(due, func(a, b *chain) int { return cmp.Compare(a.next.no, b.next.no) })
 	for _, c := range due {
-		if err := w.flush(c); err != nil {
+		if err := w.setAside(c, w.flush(c)); err != nil {
 			return inChain(err, c.next.last.key)
 		}
 	}

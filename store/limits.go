@@ -29,6 +29,8 @@ const (
 	maxGroup = 4096
 	// maxReason bounds the bytes of text that FailSeal keeps.
 	maxReason = 1 << 10
+	// maxDamaged bounds the damaged chains that are counted.
+	maxDamaged = 1000
 	// maxLostPerChain bounds the lost ranges that a chain's record names.
 	maxLostPerChain = 1000
 	// MaxFindings bounds the findings kept in a report of Check.

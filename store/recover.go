@@ -25,7 +25,7 @@ func (s *Store) recover() error {
 		for i := range all {
 			epochs[all[i].Stream.Name] = &all[i]
 		}
-		dirty, err = v.readTail(&n, chains)
+		dirty, err = v.readTail(&n, chains, s.noteDamage)
 		return err
 	})
 	if err != nil {
@@ -52,11 +52,13 @@ type tail struct {
 	byNumber map[uint64]*chain
 	chains   map[events.Key]*chain // those with pending entries
 	dirty    []dirtyMark
+	damaged  map[uint64]bool // numbers of chains that cannot be read
+	note     func(events.Key, error)
 }
 
 // readTail collects the entries that are in the journal only.
-func (v *view) readTail(n *counters, chains map[events.Key]*chain) ([]dirtyMark, error) {
-	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains}
+func (v *view) readTail(n *counters, chains map[events.Key]*chain, note func(events.Key, error)) ([]dirtyMark, error) {
+	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains, damaged: make(map[uint64]bool), note: note}
 	want := n.tail
 	err := v.eachEntry(n.tail, func(arrival uint64, payload []byte) error {
 		if arrival != want {
@@ -80,8 +82,16 @@ func (v *view) readTail(n *counters, chains map[events.Key]*chain) ([]dirtyMark,
 
 func (t *tail) add(e *entry) error {
 	c := t.byNumber[e.chain]
+	if c == nil && t.damaged[e.chain] {
+		return nil
+	}
 	if c == nil {
 		rec, err := t.chainRecord(e.chain)
+		if err != nil && ofOneChain(err) {
+			t.damaged[e.chain] = true
+			t.note(events.Key{Chain: fmt.Sprint("number ", e.chain)}, err)
+			return nil // as setAside does
+		}
 		if err != nil {
 			return err
 		}

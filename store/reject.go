@@ -9,7 +9,7 @@ import (
 // rejection is a value of the rejection table.
 type rejection struct {
 	events.Rejection
-	arrival uint64 // of the journal entry; 0: the chain is not known
+	arrival uint64 // of the journal entry; 0: the chain is not known, or damaged
 }
 
 func (r *rejection) fields(c *codec) {
@@ -55,7 +55,7 @@ func (w *writer) reject(ep *Epoch, e *events.Event, effect *events.Effect) (uint
 		Existing: effect.Existing, AfterEnd: effect.AfterEnd, Epoch: ep.Number,
 	}}
 	r.Payload = r.Payload[:min(len(r.Payload), maxRejectedPayload)]
-	if e.Attributed {
+	if e.Attributed && r.Class != events.ChainDamaged {
 		r.arrival = w.n.arrivals
 	}
 	id := key64(w.n.rejections)
@@ -87,12 +87,12 @@ func (w *writer) rejectedBefore(ep *Epoch, e *events.Event, effect *events.Effec
 		return false, nil
 	}
 	*effect = r.effect()
-	if !e.Attributed {
+	if !e.Attributed || r.Class == events.ChainDamaged {
 		return true, nil
 	}
 	c, err := w.chain(e.Key)
 	if err != nil {
-		return false, err
+		return true, w.quarantine(ep, e, c, effect, err)
 	}
 	effect.Head = c.state.Head
 	return true, nil

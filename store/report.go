@@ -61,6 +61,8 @@ type Stats struct {
 	LostEvents        uint64 // sum of the lengths of the lost ranges
 	LastWriteError    string // of the last append; "" when it succeeded
 	WriteFault        WriteFault
+	DamagedChains     uint64 // whose events are rejected as chain_damaged, since the store was opened; at most 1000 are counted
+	LastDamage        string // of the one found last
 }
 
 // WriteFault says why the last write transaction failed.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/chaind/chaind/events"
@@ -93,7 +94,12 @@ func (w *writer) indexRun(c *chain, s *segments.Segment) error {
 		return nil
 	}
 	key := runKey(run.RunID, c.next.no)
-	if known, err := w.get(tableRuns, key); known != nil || err != nil {
+	known, err := w.get(tableRuns, key)
+	if err != nil && ofOneChain(err) {
+		w.s.noteDamage(c.next.last.key, err) // the check has it; the chain is whole
+		return nil
+	}
+	if known != nil || err != nil {
 		return err
 	}
 	return w.write(tableRuns, key, &runSeal{s.Seq})
@@ -127,7 +133,24 @@ func (v *view) sealResult(no uint64) (*SealResult, error) {
 // that there are no more.
 func (s *Store) SealJobs(after uint64, limit int) ([]SealJob, error) {
 	var out []SealJob
-	err := s.view(func(v *view) error {
+	for {
+		err := s.sealJobs(&out, after, limit)
+		bad, ok := errors.AsType[*CorruptError](err)
+		if !ok || bad.Bucket != tableJobs.name || len(bad.Key) != 8 {
+			if err != nil {
+				return nil, err
+			}
+			return out, nil
+		}
+		after = number(bad.Key) // the jobs behind it are read all the same
+		s.noteDamage(events.Key{Chain: fmt.Sprint("of seal job ", after)}, err)
+	}
+}
+
+// sealJobs appends jobs behind after. Those whose chain's end cannot be read stay
+// in the table, and are left out.
+func (s *Store) sealJobs(out *[]SealJob, after uint64, limit int) error {
+	return s.view(func(v *view) error {
 		bytes := 0
 		return v.each(tableJobs, key64(after+1), func(k, payload []byte) (bool, error) {
 			var j jobRecord
@@ -138,18 +161,18 @@ func (s *Store) SealJobs(after uint64, limit int) ([]SealJob, error) {
 			if err == nil && f == nil {
 				err = corrupt(tableFixed, key64(j.chain), "the chain has a seal job and no end")
 			}
+			if err != nil && ofOneChain(err) {
+				s.noteDamage(events.Key{Chain: fmt.Sprint("number ", j.chain)}, err)
+				return true, nil
+			}
 			if err != nil {
 				return false, err
 			}
-			out = append(out, SealJob{ID: number(k), Key: f.State.Key, Fixed: *f, Attempts: j.attempts, LastError: j.lastError})
+			*out = append(*out, SealJob{ID: number(k), Key: f.State.Key, Fixed: *f, Attempts: j.attempts, LastError: j.lastError})
 			bytes += 1024 + 64*len(f.State.Steps)
-			return len(out) < pageLimit(limit) && bytes < maxPageBytes, nil
+			return len(*out) < pageLimit(limit) && bytes < maxPageBytes, nil
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // FinishSeal stores the result with the chain and removes the job, in one

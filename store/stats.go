@@ -12,6 +12,7 @@ func (s *Store) Stats() (Stats, error) {
 	n := s.n
 	st := Stats{Chains: n.chains, Arrivals: n.arrivals, PendingSeals: n.pending, FailingSeals: n.failing,
 		SealJobs: n.jobs, PendingRejections: n.rejections - n.published, Rejections: n.rejections, LostRanges: n.lost, LostEvents: n.lostEvents}
+	st.DamagedChains, st.LastDamage = uint64(len(s.damaged)), s.damage
 	if s.writeErr != nil {
 		st.LastWriteError, st.WriteFault = s.writeErr.Error(), faultOf(s.writeErr)
 	}

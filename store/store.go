@@ -96,6 +96,8 @@ type Store struct {
 	epochs   map[string]*Epoch // current epoch by stream name
 	n        counters
 	writeErr error // of the last transaction
+	damaged  map[events.Key]bool
+	damage   string // of the chain found last
 
 	dirty  []dirtyMark // writer's: chains by their oldest pending entry
 	recent *list.List  // writer's: chains with a state in memory, last used first

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/server"
 	"github.com/chaind/chaind/store"
 )
@@ -126,6 +127,10 @@ func (d *Daemon) damageCauses() []server.Cause {
 	}
 	if fault != "" {
 		causes = append(causes, server.Cause{Name: server.CauseDamage, Detail: fmt.Sprintf("the check of %s could not be done: %s", when, fault)})
+	}
+	if stats, err := d.store.Stats(); err == nil && stats.DamagedChains > 0 {
+		causes = append(causes, server.Cause{Name: server.CauseDamage,
+			Detail: fmt.Sprintf("events of %d damaged chains are rejected as %s; last: %s", stats.DamagedChains, events.ChainDamaged, stats.LastDamage)})
 	}
 	if a := d.sealer.Status().Audit; a.Differing > 0 || a.Failed > 0 {
 		causes = append(causes, server.Cause{Name: server.CauseDamage,
