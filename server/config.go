@@ -22,6 +22,7 @@ import (
 type Store interface {
 	Chain(key events.Key) (*store.ChainRecord, error)
 	Chains(q store.ChainQuery) (page []store.ChainSummary, next string, err error)
+	Ended(q store.EndedQuery, visit func(*store.EndedChain) (more bool)) error
 	Runs(q store.RunQuery) (page []store.RunRecord, next string, err error)
 	Segments(key events.Key, from uint64, limit int) ([]store.SegmentRecord, error)
 	Attempts(key events.Key, from uint64, limit int) ([]store.AttemptRecord, error)

@@ -52,7 +52,16 @@
 //	Chaind-Class       heads, unplanned or nonconforming: where the bundle lies
 //	Chaind-Signature   UNSIGNED, SIGNED-UNPINNED, TRUSTED or RETIRED
 //	Chaind-Seal-Check  passed, artifact_absent, artifact_undecodable, or not_requested (no run was named)
+//	Chaind-Record      matched, pending or unknown: whether these are the bytes that the store recorded at sealing
 //	Content-Location   the address of exactly these bytes: by head, with ?sha256=
+//
+// Where the store has sealed a chain of the session with this head, the stored
+// bytes must be those that it recorded then; where it has sealed the run that is
+// asked for, the head must be of a chain that did, unless the daemon's own key
+// signed the bundle (of a chain that a restored backup does not know). Anything
+// else is refused with 422. "pending" is a chain that has ended and whose seal is
+// not on record yet; "unknown" is evidence that the store knows nothing about:
+// Plasm's own, of which only what it says itself was verified.
 //
 // Only that last address is cached without asking again. Conditional requests,
 // Range and If-Range are RFC 9110's.
@@ -91,6 +100,7 @@
 //	urn:chaind:problem:chain-empty    409  the chain ended or stands without segments
 //	urn:chaind:problem:bundle-none    404  the chain was sealed before there were trust bundles
 //	urn:chaind:problem:seal-pending   503  the chain has ended, its evidence is being written
+//	urn:chaind:problem:head-taken     409  the evidence of another scope stands under the chain's head
 //	urn:chaind:problem:evidence-missing 500  the record names a file that is not there
 //	urn:chaind:problem:busy           503  all verifications are taken; Retry-After
 //

@@ -114,6 +114,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request, a access, t ta
 	h.Set("Chaind-Class", string(j.found.Class))
 	h.Set("Chaind-Signature", string(j.signature))
 	h.Set("Chaind-Seal-Check", j.seal)
+	h.Set("Chaind-Record", j.record)
 	if j.found.Class == sidecar.Heads && j.found.Head != nil {
 		h.Set("Content-Location", headURL(t.place, *j.found.Head)+"?sha256="+c.sum.String())
 	}
@@ -179,8 +180,11 @@ func (s *server) verified(ctx context.Context, t target) (*judged, error) {
 		}
 		s.verdicts.put(q, v)
 	}
-	if t.recorded != nil && *t.recorded != q.file && v.problem == nil {
-		v.problem, v.result = refused("the stored bytes are not those that were written when the chain was sealed"), resultRefused
+	if err := s.compare(t, &q, &v); err != nil {
+		return nil, err
+	}
+	if v.record == recordMatched {
+		s.verdicts.put(q, v)
 	}
 	s.Metrics.verified(v.result)
 	if v.problem != nil {

@@ -22,7 +22,8 @@ func (b brokenStore) Chain(events.Key) (*store.ChainRecord, error) { return nil,
 func (b brokenStore) Chains(store.ChainQuery) ([]store.ChainSummary, string, error) {
 	return nil, "", b.err
 }
-func (b brokenStore) Runs(store.RunQuery) ([]store.RunRecord, string, error) { return nil, "", b.err }
+func (b brokenStore) Runs(store.RunQuery) ([]store.RunRecord, string, error)     { return nil, "", b.err }
+func (b brokenStore) Ended(store.EndedQuery, func(*store.EndedChain) bool) error { return b.err }
 func (b brokenStore) Addenda(events.Key, uint64, int) ([]store.Addendum, error) {
 	return nil, b.err
 }
@@ -53,7 +54,8 @@ func TestStoreFailuresAreNeitherEmptyNorUnknown(t *testing.T) {
 		"closed":  {store.ErrClosed, 503, typeUnavailable},
 	} {
 		for _, path := range []string{"/v1/chains", "/v1/runs", "/v1/rejected", "/v1/epochs", "/v1/lost", "/v1/chains/" + keyPath, "/v1/chains/" + keyPath + "/evidence", "/v1/chains/" + keyPath + "/bundle", strings.Replace(missing, "/evidence", "/bundle", 1),
-			"/v1/chains/" + keyPath + "/addenda", "/v1/chains/" + keyPath + "/segments", "/v1/chains/" + keyPath + "/attempts", missing} {
+			"/v1/chains/" + keyPath + "/addenda", "/v1/chains/" + keyPath + "/segments", "/v1/chains/" + keyPath + "/attempts", missing,
+			runURL, vectorURL} { // what may be ours cannot be compared with its record
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()
 				var log bytes.Buffer
@@ -66,9 +68,6 @@ func TestStoreFailuresAreNeitherEmptyNorUnknown(t *testing.T) {
 				}
 				if c.status == 500 && !strings.Contains(log.String(), c.err.Error()[:10]) {
 					t.Errorf("the cause is not in the log: %s", log.String())
-				}
-				if w := get(h, "GET", runURL); w.Code != http.StatusOK { // needs no store
-					t.Errorf("evidence: %d", w.Code)
 				}
 			})
 		}

@@ -45,7 +45,7 @@ func judge(ctx context.Context, q *question, stored, snapshot []byte) (verdict, 
 	if err := ctx.Err(); err != nil {
 		return verdict{}, err
 	}
-	v.signature = report.Signature.State
+	v.signature, v.signer = report.Signature.State, report.Signature.PublicKey
 	if report.ComputedHead != nil {
 		v.head = report.ComputedHead.String()
 	}

@@ -57,7 +57,18 @@ func (s *server) unsealedRun(key events.Key) error {
 // missingHead says why there is no evidence under a head. When the store
 // recorded that it was written, that is a loss and not a "not found".
 func (s *server) missingHead(t target) error {
-	if t.recorded == nil {
+	known := t.recorded != nil
+	if !known && s.Store != nil {
+		q := store.EndedQuery{Tenant: t.place.Tenant, PromptHash: t.place.PromptHash, Session: t.place.Session, Head: t.head}
+		err := s.Store.Ended(q, func(c *store.EndedChain) bool {
+			known = c.Seal != nil && sidecar.Class(c.Seal.Class) == t.class && c.Seal.Path != ""
+			return !known
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !known {
 		return unknownEvidence(&t)
 	}
 	return s.lostEvidence(t.place.EvidencePath(t.class, t.head))

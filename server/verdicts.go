@@ -30,7 +30,9 @@ type verdict struct {
 	head      string   // of the chain, computed
 	tenant    string   // as the scope has it
 	signature keys.State
+	signer    string // public key of the signature; "": unsigned
 	seal      string // header Chaind-Seal-Check
+	record    string // header Chaind-Record; "": not compared yet
 	asStored  bool   // the bundle written anew is the file, byte for byte
 }
 
