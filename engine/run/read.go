@@ -22,6 +22,7 @@ func read(g *engine.Graph) *model {
 	}
 	r := &graphReader{model: m, form: newForm(&m.facts)}
 	r.settle(g)
+	r.ahead = readAhead(g.Nodes[1:], r.form)
 	for i := 1; i < len(g.Nodes); i++ {
 		r.node(&g.Nodes[i])
 	}
@@ -41,8 +42,7 @@ type graphReader struct {
 	form form
 	rank int // of the last node's kind
 
-	jcs        []byte // buffers of readSegment
-	attributes attributes
+	ahead []segmentNode // of the nodes of segments to come, read already
 }
 
 // ranks is the order of kinds in a graph.
@@ -64,16 +64,22 @@ func (r *graphReader) settle(g *engine.Graph) {
 }
 
 func (r *graphReader) node(n *engine.Node) {
+	var s *segmentNode
+	if n.Kind == kindSegment {
+		s, r.ahead = &r.ahead[0], r.ahead[1:]
+	}
 	rank, known := ranks[n.Kind]
 	if !known || rank < r.rank || rank == ranks[kindIntake] && r.rank == rank {
 		r.fault(areaShape, fmt.Sprintf("node %q is of no kind that may stand there", n.ID))
 		return
 	}
 	r.rank = rank
+	if s != nil {
+		r.readSegment(n, s)
+		return
+	}
 	rd := &reader{Node: n}
 	switch n.Kind {
-	case kindSegment:
-		r.readSegment(rd)
 	case kindAttempt:
 		r.readAttempt(rd)
 	case kindIntake:
@@ -88,8 +94,12 @@ func (r *graphReader) node(n *engine.Node) {
 // compare demands that a node is the one that was made of what it says.
 func (r *graphReader) compare(n *engine.Node, made engine.Node, a area) {
 	if !equal(n, &made) {
-		r.fault(a, fmt.Sprintf("node %q is not in the form that its content has", n.ID))
+		r.misshapen(n, a)
 	}
+}
+
+func (r *graphReader) misshapen(n *engine.Node, a area) {
+	r.fault(a, fmt.Sprintf("node %q is not in the form that its content has", n.ID))
 }
 
 func equal(a, b *engine.Node) bool {
@@ -132,34 +142,26 @@ func (m *model) readPositions(r *reader) {
 	}
 }
 
-func (r *graphReader) readSegment(n *reader) {
+func (r *graphReader) readSegment(n *engine.Node, s *segmentNode) {
 	seq := uint64(len(r.segments))
-	s := Segment{Event: n.event("", r.form.home)}
-	s.Seq, s.Prev, s.EmittedAtMS = n.number("seq"), n.someDigest("prev"), n.someNumber("at_ms")
-	stated, text := n.digest("digest"), n.text("kind_jcs")
-	kind, deviations, err := segments.DecodeKindText(text)
-	if err == nil {
-		s.Kind = kind
-		r.order.Add(&s.Segment)
+	if s.Kind != nil {
+		r.order.Add(&s.Segment.Segment)
 	}
-	r.segments = append(r.segments, s)
-	if n.bad || err != nil || len(deviations) > 0 || s.Seq != seq {
+	r.segments = append(r.segments, s.Segment)
+	if !s.readable || s.Seq != seq {
 		r.broken = append(r.broken, seq)
-		r.unreadable(n.Node, areaSegments)
+		r.unreadable(n, areaSegments)
 		return
 	}
-	digest := s.Digest()
-	if digest != stated {
+	if !s.digested {
 		r.broken = append(r.broken, seq)
 	}
-	r.jcs = segments.AppendKindJCS(r.jcs[:0], kind)
-	if string(r.jcs) != text {
-		r.unreadable(n.Node, areaSegments)
-		return
+	switch {
+	case !s.canonical:
+		r.unreadable(n, areaSegments)
+	case !s.formed:
+		r.misshapen(n, areaSegments)
 	}
-	made := r.form.segment(r.attributes[:0], &s, digest, text)
-	r.attributes = made.Attributes
-	r.compare(n.Node, made, areaSegments)
 }
 
 func (r *graphReader) readAttempt(n *reader) {
