@@ -52,6 +52,11 @@ func OpenDir(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open sidecar directory: %w", err)
 	}
+	return OpenDirIn(files, dir)
+}
+
+// OpenDirIn is OpenDir of a tree that is open already, at dir; the Dir closes it.
+func OpenDirIn(files *durable.Dir, dir string) (*Dir, error) {
 	d := &Dir{files: files}
 	if err := d.prepare(dir); err != nil {
 		return nil, errors.Join(err, d.Close())

@@ -141,6 +141,13 @@ func createAll(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// TestingOnlyAround puts around around every system call of later writes: op and
+// name are those of the call (temporary names lie in TempDir; rename and link have
+// the final name), and do makes it. Models of disks stand on it.
+func (d *Dir) TestingOnlyAround(around func(op, name string, do func() error) error) {
+	d.around = around
+}
+
 // Root is the handle through which the tree is reached, for what this package
 // does not do (lock files).
 func (d *Dir) Root() *os.Root { return d.root }
