@@ -2,6 +2,8 @@ package main
 
 import (
 	"flag"
+	"io"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/store"
+	"go.uber.org/goleak"
 )
 
 var (
@@ -20,7 +23,53 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(play(role, os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
+}
+
+// A piece of data on a slow wire comes late, and a cut ends its delay at once.
+func TestWire(t *testing.T) {
+	far, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	w, err := newWire(far.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	near, err := net.Dial("tcp", w.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	out, err := far.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	const delay = 50 * time.Millisecond
+	w.set(false, delay)
+	start := time.Now()
+	if _, err := near.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < delay {
+		t.Errorf("through after %v", took)
+	}
+	w.set(false, time.Hour)
+	if _, err := near.Write([]byte("y")); err != nil {
+		t.Fatal(err)
+	}
+	w.set(true, 0)
+	if n, err := out.Read(make([]byte, 1)); err == nil && n > 0 {
+		if _, err := out.Read(make([]byte, 1)); err == nil { // the y had come through; nothing else does
+			t.Error("the cut wire carries data")
+		}
+	}
 }
 
 func TestTorture(t *testing.T) {

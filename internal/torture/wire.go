@@ -7,7 +7,9 @@ import (
 	"time"
 )
 
-// wire is a TCP proxy that can be cut and slowed down.
+// wire is a TCP proxy that can be cut and slowed down. A slow wire holds each
+// piece of data for a time, by a timer that the cutting of the wire ends: the delay is
+// what is simulated, and nobody waits for anything by it.
 type wire struct {
 	listener net.Listener
 	target   string
@@ -15,7 +17,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	open  map[net.Conn]struct{}
-	cut   bool
+	cut   chan struct{} // closed while the wire is cut
 	delay time.Duration // before each piece of data
 }
 
@@ -24,7 +26,7 @@ func newWire(target string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{listener: l, target: target, open: map[net.Conn]struct{}{}}
+	w := &wire{listener: l, target: target, open: map[net.Conn]struct{}{}, cut: make(chan struct{})}
 	w.wg.Go(w.accept)
 	return w, nil
 }
@@ -72,25 +74,43 @@ func (w *wire) pump(from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if d := w.latency(); d > 0 {
-			time.Sleep(d) // this is the slow link, not a wait for anything
-		}
+		w.hold()
 		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
 			return
 		}
 	}
 }
 
-func (w *wire) latency() time.Duration {
+// hold keeps a piece of data back for as long as the wire is slow.
+func (w *wire) hold() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.delay
+	delay, cut := w.delay, w.cut
+	w.mu.Unlock()
+	if delay == 0 {
+		return
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-cut:
+	}
+}
+
+// isCut is called with the lock held.
+func (w *wire) isCut() bool {
+	select {
+	case <-w.cut:
+		return true
+	default:
+		return false
+	}
 }
 
 func (w *wire) add(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cut {
+	if w.isCut() {
 		return false
 	}
 	w.open[c] = struct{}{}
@@ -107,7 +127,13 @@ func (w *wire) drop(c net.Conn) {
 func (w *wire) set(cut bool, delay time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cut, w.delay = cut, delay
+	w.delay = delay
+	switch was := w.isCut(); {
+	case cut && !was:
+		close(w.cut)
+	case !cut && was:
+		w.cut = make(chan struct{})
+	}
 	if cut {
 		for c := range w.open {
 			c.Close()

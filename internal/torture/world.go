@@ -167,6 +167,7 @@ func gauges(ctx context.Context, addr string, want ...string) (missing []string,
 	if err != nil {
 		return nil, err
 	}
+	req.Close = true // no connection outlives the question
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
