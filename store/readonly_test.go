@@ -5,16 +5,16 @@ package store
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
 
 // On a file system that is read-only a store cannot be opened for writing, with
 // the system's own reason; it can be read and checked; and it goes on when the
-// file system is writable again. (A file that is open for writing keeps a file
-// system from being remounted; what a write says that fails midway is
-// TestCommitErrors.)
+// file system is writable again.
 func TestReadOnlyFileSystem(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
@@ -67,6 +67,104 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	}
 	mustAppend(t, s, v.batch(150, 303))
 	v.verify(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failingDisk is an ext4 on a file, which turns read-only when told to, while
+// files in it are open for writing.
+type failingDisk struct{ image, dir, trigger string }
+
+func newFailingDisk(t *testing.T) *failingDisk {
+	t.Helper()
+	d := &failingDisk{image: filepath.Join(t.TempDir(), "image"), dir: t.TempDir()}
+	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(d.image, 32<<20); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
+		t.Skipf("mkfs.ext4: %v: %s", err, out)
+	}
+	d.mount(t)
+	t.Cleanup(func() { syscall.Unmount(d.dir, syscall.MNT_DETACH) })
+	return d
+}
+
+func (d *failingDisk) mount(t *testing.T) {
+	t.Helper()
+	if out, err := exec.Command("mount", "-o", "loop,errors=remount-ro", d.image, d.dir).CombinedOutput(); err != nil {
+		t.Skipf("mounting a file needs root and loop devices: %v: %s", err, out)
+	}
+	out, err := exec.Command("findmnt", "-n", "-o", "SOURCE", d.dir).Output()
+	if err != nil {
+		t.Skipf("findmnt: %v", err)
+	}
+	d.trigger = filepath.Join("/sys/fs/ext4", filepath.Base(strings.TrimSpace(string(out))), "trigger_fs_error")
+}
+
+// fail is what the kernel does when it finds the file system damaged.
+func (d *failingDisk) fail(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(d.trigger, []byte("made by a test\n"), 0); err != nil {
+		t.Skipf("no way to make the file system fail here: %v", err)
+	}
+}
+
+// The file system turns read-only under an open store, as Linux does after an
+// error of the disk: appends fail with a named reason, which stays, and reading
+// goes on or fails with it; after the repair everything acknowledged is there.
+func TestFileSystemTurnsReadOnlyUnderTheStore(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	disk := newFailingDisk(t)
+	v := loadVector(t, "small")
+	cfg := Config{Dir: filepath.Join(disk.dir, "store")}
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, v.batch(0, 100))
+	disk.fail(t)
+	for i := range 3 {
+		_, err := s.Append(t.Context(), v.batch(100, 200))
+		if !errors.Is(err, syscall.EROFS) && !errors.Is(err, ErrBroken) {
+			t.Errorf("append %d: %v", i, err)
+		}
+		// Where the file was to grow, the kernel does not even map it again.
+		st, err := s.Stats()
+		if err == nil && st.WriteFault != FaultReadOnly && st.WriteFault != FaultBroken || err != nil && !errors.Is(err, ErrBroken) {
+			t.Errorf("append %d: fault %q, %v", i, st.WriteFault, err)
+		}
+	}
+	if chains, _, err := s.Chains(ChainQuery{}); err == nil && len(chains) == 0 || err != nil && !errors.Is(err, ErrBroken) {
+		t.Errorf("reading: %d chains, %v", len(chains), err)
+	}
+	if _, err := s.Compact(t.Context(), nil); err == nil {
+		t.Error("compacted")
+	}
+	if err := s.Close(); err != nil {
+		t.Logf("close: %v", err) // the lock is gone all the same
+	}
+	if err := syscall.Unmount(disk.dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("e2fsck", "-fy", disk.image).CombinedOutput(); err != nil {
+		t.Logf("e2fsck: %v: %s", err, out) // exit code 1: repaired
+	}
+	disk.mount(t)
+	if s, err = Open(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if w := must(s.Watermark(testStream)); w.Applied != 100 && w.Applied != 200 {
+		t.Errorf("after the repair: %+v", w)
+	}
+	mustAppend(t, s, v.batch(50, 303))
+	v.verify(t, s)
+	mustCheck(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaind/chaind/events"
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // request is a call that waits for its part in a transaction.
@@ -370,6 +371,9 @@ func sealOff(doing string, err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &path) || errors.As(err, &errno) {
 		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if errors.Is(err, bbolterrors.ErrInvalidMapping) { // it was to grow, and could not be mapped again
+		return fmt.Errorf("%s: %w: %v", doing, ErrBroken, err)
 	}
 	return fmt.Errorf("%s: %v", doing, err)
 }
