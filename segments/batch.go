@@ -8,7 +8,7 @@ import (
 const (
 	// batchBytes is how much text a batch of segments has, unless one alone is
 	// longer.
-	batchBytes = 64 << 10
+	batchBytes = 16 << 10
 
 	// maxRoomStrings is how many fingerprints a room keeps place for.
 	maxRoomStrings = 64

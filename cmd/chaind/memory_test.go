@@ -77,7 +77,8 @@ func peakCommand() {
 	}
 }
 
-// TestBoundMemory: the limit follows the file and is put back; a lower one stays.
+// TestBoundMemory: the limit follows the file, whose size matters when it is a trust
+// bundle, and is put back; a lower one stays.
 func TestBoundMemory(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
@@ -89,7 +90,22 @@ func TestBoundMemory(t *testing.T) {
 	}
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
-	for before, during := range map[int64]int64{math.MaxInt64: memoryBase + memoryPerByte*(10<<20), 32 << 20: 32 << 20} {
+	write := func(text string) {
+		if _, err := file.WriteAt([]byte(text), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		text           string
+		before, during int64
+	}{
+		{`{"format":`, math.MaxInt64, memoryBase + memoryPerByte*(10<<20)},
+		{`{"format":`, 32 << 20, 32 << 20},
+		{`{"scope":1`, math.MaxInt64, memoryEvidence},
+		{`{"scope":1`, 8 << 20, 8 << 20},
+	} {
+		write(test.text)
+		before, during := test.before, test.during
 		debug.SetMemoryLimit(before)
 		restore := boundMemory(file)
 		if got := debug.SetMemoryLimit(-1); got != during {
