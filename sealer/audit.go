@@ -14,9 +14,12 @@ type Audit struct {
 	Checked   uint64 // sealed chains whose evidence was compared with what the store recorded
 	Repaired  uint64 // evidence or pointers that were damaged or missing and are written anew
 	Differing uint64 // evidence that is not what was recorded, is no damage either, and was left alone
-	Failed    uint64 // chains whose evidence could not be checked or repaired
-	Done      bool   // the last chain was reached
-	LastError string // of the chain that failed last; "": none
+	// Contradicting counts sealed chains without an evidence file, since the
+	// evidence of another scope stands under their head.
+	Contradicting uint64
+	Failed        uint64 // chains whose evidence could not be checked or repaired
+	Done          bool   // the last chain was reached
+	LastError     string // of the chain that failed last; "": none
 }
 
 // runAudit compares the evidence of all sealed chains with what the store
@@ -72,6 +75,9 @@ func (s *Sealer) auditChain(ctx context.Context, c *store.ChainSummary) {
 	}
 	s.note(func(a *Audit) {
 		a.Checked++
+		if taken(c.Sealed) {
+			a.Contradicting++
+		}
 		switch {
 		case err != nil:
 			a.Failed++
@@ -96,7 +102,7 @@ func (s *Sealer) auditChain(ctx context.Context, c *store.ChainSummary) {
 // returns the worse of the two outcomes, and the path that it is about.
 func (s *Sealer) auditBoth(ctx context.Context, c *store.ChainSummary) (was sidecar.Outcome, path string, err error) {
 	was, path = sidecar.Stored, c.Sealed.Path
-	if c.Sealed.Head != nil {
+	if c.Sealed.Head != nil && !taken(c.Sealed) {
 		if was, err = s.auditEvidence(ctx, c); err != nil {
 			return "", path, err
 		}
@@ -110,6 +116,9 @@ func (s *Sealer) auditBoth(ctx context.Context, c *store.ChainSummary) (was side
 	}
 	return was, path, nil
 }
+
+// taken tells whether the evidence of another scope has a chain's head.
+func taken(r *store.SealResult) bool { return r.Head != nil && r.Path == "" }
 
 // auditEvidence returns Stored when the evidence of a chain is intact, Repaired
 // when it is now, and Kept when something else that is a bundle stands there.

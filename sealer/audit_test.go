@@ -1,11 +1,16 @@
 package sealer
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chaind/chaind/engine"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/sidecar"
@@ -152,5 +157,52 @@ func TestAuditAtStart(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil || content(t, b, path) != whole {
 		t.Errorf("%v, %.40q", err, content(t, b, path))
+	}
+}
+
+// TestOneHeadOfTwoScopes: of two chains with the same segments and different
+// scopes the second has no evidence file and no part in the first one's. Its
+// trust bundle is whole without, and is made again as it was.
+func TestOneHeadOfTwoScopes(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	first := f.finish("a", 1)
+	twin := *f.chains[first]
+	second := f.add("b", &twin, *twin.fixed.State.Head)
+	f.chains[second].fixed.State.Scope.EntryID = "another"
+	b := sidecar.NewMemory()
+	var log bytes.Buffer
+	cfg := Config{Store: f, Sidecars: openSidecars(t, b), Workers: 1, SkipAudit: true, Signer: fixedSigner(t),
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	sealAll(t, cfg)
+	one, two := f.finished[first], f.finished[second]
+	if *one.Head != *two.Head || one.Path == "" || two.Path != "" || two.Class != "heads" || two.Signed || two.SHA256 != (segments.Digest{}) {
+		t.Fatalf("%+v\n%+v", one, two)
+	}
+	if !strings.Contains(log.String(), "chain=b") {
+		t.Errorf("log: %s", &log)
+	}
+	text := content(t, b, two.BundlePath)
+	j, _ := judged(t, text)
+	if len(j.Integrity.Findings) > 0 || !j.Signature.Valid || j.Taxonomy != engine.ReDerived || !strings.Contains(text, "another") {
+		t.Errorf("trust bundle: %+v, %s", j.Integrity, j.Taxonomy)
+	}
+	list, err := cfg.Sidecars.RunHeads(t.Context(), placeOf(first), runID(1))
+	if err != nil || len(list) != 1 || list[0].Sealed.StreamSeq != 1 {
+		t.Errorf("the run's history: %+v, %v", list, err)
+	}
+	whole := dump(t, b)
+	for _, name := range []string{"", two.BundlePath, one.Path} {
+		want := Audit{Checked: 2, Contradicting: 1, Done: true}
+		if name != "" {
+			damage(t, b, name, "")
+			want.Repaired = 1
+		}
+		if a := audit(t, cfg); a != want {
+			t.Errorf("%q damaged: %+v", name, a)
+		}
+		if diff := cmp.Diff(whole, dump(t, b)); diff != "" {
+			t.Errorf("%q stands: %s", name, diff)
+		}
 	}
 }

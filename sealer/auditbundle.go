@@ -64,7 +64,7 @@ func (s *Sealer) remakeBundle(ctx context.Context, c *store.ChainSummary, record
 // standingSignature is the signature of the evidence bundle that stands; nil:
 // it is unsigned, or there is none.
 func (s *Sealer) standingSignature(ctx context.Context, c *store.ChainSummary) (*segments.Signature, error) {
-	if c.Sealed.Head == nil {
+	if c.Sealed.Head == nil || taken(c.Sealed) {
 		return nil, nil
 	}
 	r, err := s.cfg.Sidecars.OpenEvidence(ctx, placeOf(c.Key), sidecar.Class(c.Sealed.Class), *c.Sealed.Head)

@@ -1,6 +1,7 @@
 package sealer
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -35,7 +36,13 @@ func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 	// job finds the same evidence, and so makes the bundle over its signature.
 	// That bundle and the names of the evidence do not need each other.
 	pointed := make(chan error, 1)
-	go func() { pointed <- s.cfg.Sidecars.Point(ctx, *evidence) }()
+	go func() {
+		if evidence == nil {
+			pointed <- nil
+			return
+		}
+		pointed <- s.cfg.Sidecars.Point(ctx, *evidence)
+	}()
 	err = s.writeBundle(ctx, record, signature, &sealed.Result)
 	if err = errors.Join(<-pointed, err); err != nil {
 		return Sealed{}, err
@@ -44,7 +51,8 @@ func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 }
 
 // sealEvidence writes the evidence under its head, and returns it and the
-// signature that the bundle that stands there carries.
+// signature that the bundle that stands there carries; nil and none when that
+// bundle has another scope and so is not this chain's.
 func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *Sealed) (*sidecar.Evidence, *segments.Signature, error) {
 	p, err := s.plan(job.Key, &job.Fixed, s.signer())
 	if err != nil {
@@ -71,11 +79,24 @@ func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *S
 	// finds the same bytes.
 	sealed.Standing, sealed.Result = written.Outcome, d.result(written)
 	signature := p.signature
+	if written.Outcome == sidecar.Kept && !sameScope(&written.Standing.Scope, &p.scope) {
+		s.log.Error("the evidence of another scope stands under this head: the chain has no evidence file", "tenant", job.Key.Tenant,
+			"chain", job.Key.Chain, "path", written.Path)
+		sealed.Standing, sealed.Result = written.Outcome, store.SealResult{Class: string(p.class), Head: &p.head}
+		return nil, nil, nil
+	}
 	if written.Outcome == sidecar.Kept {
 		signature = written.Standing.Signature
 		s.log.Warn("another bundle with this head was first and stands", "path", written.Path, "signed", sealed.Result.Signed)
 	}
 	return &evidence, signature, nil
+}
+
+// sameScope compares scopes as a signature covers them. The head does not: two
+// chains of one session with the same segments share it, whatever else they say.
+func sameScope(a, b *segments.Scope) bool {
+	var head segments.Digest
+	return bytes.Equal(segments.AppendHeadMessage(nil, a, head), segments.AppendHeadMessage(nil, b, head))
 }
 
 func (s *Sealer) signer() *keys.Signer {

@@ -76,7 +76,7 @@ func describeChain(c *store.ChainRecord) chainDetail {
 	}
 	covered, why := c.Coverage()
 	d.Coverage, d.CoverageWhy = covered, notNil(why)
-	if c.Seal != nil && c.Seal.Head != nil {
+	if c.Seal != nil && c.Seal.Path != "" {
 		url := chainURL(c.Key) + "/evidence"
 		d.EvidenceURL = &url
 	}
@@ -125,6 +125,10 @@ func notSealed(c *store.ChainRecord) *problem {
 		return &problem{typeChainOpen, http.StatusConflict, "Chain is open", "the chain has not ended: " + strconv.FormatUint(c.State.Segments, 10) + " segments so far"}
 	case c.Seal == nil || c.Seal.Head == nil:
 		return &problem{typeSealPending, http.StatusServiceUnavailable, "Evidence is being written", "the chain has ended and its evidence has not been written yet"}
+	}
+	if c.Seal.Path == "" {
+		return &problem{typeHeadTaken, http.StatusConflict, "Head is taken",
+			"the evidence of another scope stands under head " + c.Seal.Head.String() + ", so this chain has no evidence file; its trust bundle is at " + chainURL(c.Key) + "/bundle"}
 	}
 	return nil
 }

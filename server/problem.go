@@ -17,6 +17,7 @@ const (
 	typeUnknownChain     = "urn:chaind:problem:unknown-chain"
 	typeChainOpen        = "urn:chaind:problem:chain-open"
 	typeChainEmpty       = "urn:chaind:problem:chain-empty"
+	typeHeadTaken        = "urn:chaind:problem:head-taken"
 	typeSealPending      = "urn:chaind:problem:seal-pending"
 	typeBundleNone       = "urn:chaind:problem:bundle-none"
 	typeEvidenceLost     = "urn:chaind:problem:evidence-missing"

@@ -264,3 +264,48 @@ func TestChainsThatShareAHead(t *testing.T) {
 }
 
 func unchanged(payload string) (string, bool) { return payload, true }
+
+// otherScope gives a chain's events another scope.
+func otherScope(payload string) (string, bool) {
+	return strings.ReplaceAll(payload, `"catalog_cgs_hash":`, `"logical_session_id":"other","catalog_cgs_hash":`), true
+}
+
+// TestOneHeadOfTwoScopes: no scope is in a head, so two chains of a session may
+// share it and say different things. The first one's bytes stand; they are not
+// served as the second one's, whose trust bundle holds what it says itself.
+func TestOneHeadOfTwoScopes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seal(t)
+	c := w.conforming(t)
+	honest := w.blobs.get(*c.Sidecar)
+	other := w.twin(t, c, "other-scope", otherScope)
+	w.seal(t)
+	record, err := w.store.Chain(other)
+	if err != nil || record.Seal == nil || record.Seal.Head == nil || record.Seal.Head.String() != *c.Head || record.Seal.Path != "" || *record.State.Scope == (segments.Scope{}) {
+		t.Fatalf("%+v, %v", record.Seal, err)
+	}
+	h := w.handler(t)
+	for _, url := range c.routes() {
+		wantRecord(t, h, url, recordMatched)
+	}
+	p := wantProblem(t, get(h, "GET", chainURL(other)+"/evidence"), http.StatusConflict, typeHeadTaken)
+	if !strings.Contains(p.Detail, *c.Head) || !strings.Contains(p.Detail, chainURL(other)+"/bundle") {
+		t.Errorf("detail %q", p.Detail)
+	}
+	d := decode[chainDetail](t, get(h, "GET", chainURL(other)))
+	if d.EvidenceURL != nil || d.Sealed == nil || d.Sealed.SHA256 != nil || d.Sealed.Path != "" {
+		t.Errorf("evidence %v, sealed %+v", d.EvidenceURL, d.Sealed)
+	}
+	if got := get(h, "GET", chainURL(other)+"/bundle"); got.Code != http.StatusOK {
+		t.Errorf("trust bundle: %d %s", got.Code, got.Body)
+	}
+	if !bytes.Equal(w.blobs.get(*c.Sidecar), honest) {
+		t.Error("the first bytes do not stand")
+	}
+	// With the second chain's scope the file is nobody's evidence.
+	w.blobs.change(*c.Sidecar, editBundle(t, func(b *segments.Bundle) { b.Scope.LogicalSessionID = new("other") }))
+	for _, url := range c.routes() {
+		wantRefused(t, h, url)
+	}
+}

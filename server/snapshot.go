@@ -84,8 +84,11 @@ type Snapshot struct {
 	EvidenceChecked   bool              // the look at existing evidence, begun at the start or with the last check, has ended
 	EvidenceRepaired  uint64            // evidence files that were damaged and are written anew
 	EvidenceDamaged   uint64            // evidence files that are not what was sealed, or cannot be checked
-	Open              Census            // chains and attempts under way
-	Causes            []Cause           // why the daemon is not ready; empty: ready
+	// EvidenceContradicting is how many sealed chains have no evidence file, since
+	// that of another scope stands under their head.
+	EvidenceContradicting uint64
+	Open                  Census  // chains and attempts under way
+	Causes                []Cause // why the daemon is not ready; empty: ready
 }
 
 // Census is a count of what is under way at one moment.
@@ -115,7 +118,7 @@ var (
 	descChecks     = gaugeDesc("chaind_checks_done", "Scheduled checks of everything stored, since the start.")
 	descCheckedAt  = gaugeDesc("chaind_check_last_timestamp_seconds", "When the last check ended; 0: none yet.")
 	descFindings   = gaugeDesc("chaind_check_findings", "Findings of the last check.")
-	descEvidence   = gaugeDesc("chaind_evidence_files", "Evidence files found damaged, by what became of them.", "state")
+	descEvidence   = gaugeDesc("chaind_evidence_files", "Sealed chains whose evidence file was damaged, by what became of it, or that have none since another scope's stands under their head (contradicting).", "state")
 	descLooked     = gaugeDesc("chaind_evidence_checked", "1: existing evidence has been compared with what was sealed; 0: under way since the start or the last check.")
 	descChains     = gaugeDesc("chaind_chains_open", "Chains that have not ended, when they were last counted.")
 	descAttempts   = gaugeDesc("chaind_attempts_open", "Steps of open chains that have begun and neither ended nor failed.")
@@ -166,6 +169,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descFindings, float64(s.CheckFindings))
 	gauge(descEvidence, float64(s.EvidenceRepaired), "repaired")
 	gauge(descEvidence, float64(s.EvidenceDamaged), "damaged")
+	gauge(descEvidence, float64(s.EvidenceContradicting), "contradicting")
 	gauge(descLooked, bit(s.EvidenceChecked))
 	gauge(descChains, float64(s.Open.Chains))
 	gauge(descAttempts, float64(s.Open.Attempts))

@@ -183,11 +183,13 @@ type SealJob struct {
 
 // SealResult is what became of a seal job.
 type SealResult struct {
-	Class  string           // "heads", "unplanned", "nonconforming"; "" without segments
-	Head   *segments.Digest // nil: the chain has no segment
-	Path   string           // sidecar, below the sidecar root; "" without segments
-	Bytes  uint64           // length of the sidecar
-	SHA256 segments.Digest  // of the sidecar
+	Class string           // "heads", "unplanned", "nonconforming"; "" without segments
+	Head  *segments.Digest // nil: the chain has no segment
+	// Path is the sidecar, below the sidecar root; "" without segments, and when
+	// the evidence of another scope stands under Head: then the chain has none.
+	Path   string
+	Bytes  uint64          // length of the sidecar
+	SHA256 segments.Digest // of the sidecar
 	Signed bool
 
 	BundlePath   string          // trust bundle, below the sidecar root; "" when none was made

@@ -93,6 +93,11 @@ func (c *evidenceCheck) chain(ctx context.Context, s *store.ChainSummary) error 
 		return c.bundle(ctx, s)
 	}
 	c.report.Sealed++
+	if s.Sealed.Path == "" {
+		c.add(store.Finding{Class: store.Contradiction, Chain: s.Key,
+			Detail: fmt.Sprintf("head %s belongs to the evidence of another scope in this session: the chain has no evidence file", s.Sealed.Head)})
+		return c.bundle(ctx, s)
+	}
 	c.known[maphash.String(c.seed, s.Sealed.Path)] = struct{}{}
 	e := sidecar.Evidence{
 		Place: sidecar.Place{Tenant: s.Key.Tenant, PromptHash: s.Key.PromptHash, Session: s.Key.Session},

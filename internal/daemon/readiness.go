@@ -139,6 +139,7 @@ func (d *Daemon) snapshot() server.Snapshot {
 	}
 	audit := d.sealer.Status().Audit
 	snap.EvidenceChecked = audit.Done
+	snap.EvidenceContradicting = audit.Contradicting
 	snap.EvidenceRepaired, snap.EvidenceDamaged = audit.Repaired, audit.Differing+audit.Failed
 	snap.Checks, snap.CheckedAt, snap.CheckFindings, _, _ = d.checks.last()
 	return snap
