@@ -33,6 +33,7 @@ type batch struct {
 
 	path  []part // of the array
 	depth int    // inside of it
+	names int    // claimed by the objects around it
 	first int64  // index of the first segment
 	text  []byte
 	rooms []room // one per segment, and more from earlier use
@@ -47,7 +48,7 @@ type batch struct {
 func (b *batch) begin(at *cursor) {
 	last := len(at.path) - 1
 	b.path = append(b.path[:0], at.path[:last]...)
-	b.depth, b.first = at.depth, at.path[last].at
+	b.depth, b.names, b.first = at.depth, at.claimed, at.path[last].at
 	b.text, b.count, b.decoded, b.err = b.text[:0], 0, 0, nil
 }
 
@@ -74,7 +75,7 @@ func (b *batch) shrink() {
 // segments share one copy of the text.
 func (b *batch) decode() {
 	keep := string(b.text)
-	c := cursor{depth: b.depth, path: slices.Clone(b.path)}
+	c := cursor{depth: b.depth, claimed: b.names, path: slices.Clone(b.path)}
 	for i := range b.count {
 		r := &b.rooms[i]
 		c.text, c.keep, c.pos, c.base = b.text[r.start:r.end], keep[r.start:r.end], 0, r.Offset

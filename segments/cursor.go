@@ -56,13 +56,14 @@ func syntaxError(err error, offset int64) *DecodeError {
 // cursor walks over JSON text that jsontext has found valid, which is why its
 // moves need no error checks of their own.
 type cursor struct {
-	text  []byte
-	pos   int
-	base  int64  // offset of text in the input
-	depth int    // objects and arrays open at pos
-	path  []part // names and indexes that lead to pos
-	found *deviations
-	plain []byte // the last string with escapes, without them
+	text    []byte
+	pos     int
+	base    int64  // offset of text in the input
+	depth   int    // objects and arrays open at pos
+	path    []part // names and indexes that lead to pos
+	found   *deviations
+	claimed int    // names in the sets of the objects that are open
+	plain   []byte // the last string with escapes, without them
 
 	keep string // text again, for decoded strings to share; "": each is a copy
 	room *room  // memory to decode a segment into; nil: new one
@@ -253,6 +254,7 @@ func (c *cursor) skipObject() error {
 		}
 		c.pop()
 	}
+	c.claimed -= len(seen)
 	return nil
 }
 
@@ -270,21 +272,41 @@ func (c *cursor) skipArray() error {
 	return nil
 }
 
-// names is a set of member names of one object.
-type names map[string]struct{}
+// names is a set of member names of one object. An entry takes the same room
+// whatever the length of its name: a file may have long ones without end.
+type names map[nameKey]struct{}
+
+// nameKey is a name as it is when it is short, and else its SHA-256.
+type nameKey struct {
+	size int
+	text Digest
+}
+
+func keyOf(name []byte) nameKey {
+	k := nameKey{size: len(name)}
+	if len(name) > len(k.text) {
+		k.text = Sum(name)
+	} else {
+		copy(k.text[:], name)
+	}
+	return k
+}
 
 // claim puts a name into the set; it is a deviation when it is there already.
+// The limit is on the sets of all objects that are open, one within the other.
 func (c *cursor) claim(seen *names, name []byte, pos int) error {
-	if _, twice := (*seen)[string(name)]; twice {
+	key := keyOf(name)
+	if _, twice := (*seen)[key]; twice {
 		c.report(DuplicateMember, pos)
 		return nil
 	}
-	if len(*seen) == MaxMembers {
-		return fmt.Errorf("object %s has more than %d members: %w", c.pointer(), MaxMembers, ErrTooLarge)
+	if c.claimed == MaxMembers {
+		return fmt.Errorf("object %s and those around it have more than %d members: %w", c.pointer(), MaxMembers, ErrTooLarge)
 	}
 	if *seen == nil {
 		*seen = make(names)
 	}
-	(*seen)[string(name)] = struct{}{}
+	(*seen)[key] = struct{}{}
+	c.claimed++
 	return nil
 }

@@ -8,7 +8,7 @@ const (
 	MaxBundleBytes  = 16 << 30 // of one bundle, whitespace included
 	MaxSegmentBytes = 16 << 20 // of one segment, or of any other member beside the chain, whitespace before it included
 	MaxDepth        = 128      // of nested objects and arrays in any JSON text
-	MaxMembers      = 1 << 16  // of one object whose names are not known
+	MaxMembers      = 1 << 16  // whose names are not known, of one object and those around it
 
 	MaxDeviationsPerCode = 16 // kept; a code that occurred is never lost
 

@@ -3,6 +3,9 @@ package segments
 import (
 	"errors"
 	"fmt"
+	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,11 +59,17 @@ func TestItemSizeLimit(t *testing.T) {
 func TestMemberLimit(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for i := range MaxMembers {
+	for i := range MaxMembers - 1 { // one is "x"
 		fmt.Fprintf(&b, `"%x":0,`, i)
 	}
 	fits := strings.TrimSuffix(b.String(), ",")
-	for _, in := range []string{`{"x":{%s},`, `{%s,`} {
+	half := strings.Index(fits, `"7fff"`)
+	nested := `{` + fits[:half] + `"x":{%s},`
+	for _, in := range []string{`{"x":{%s},`, `{"x":0,%s,`, `{"x":{},%s,`, nested} {
+		fits := fits
+		if in == nested {
+			fits = fits[half:]
+		}
 		text := strings.Replace(tinyBundle, "{", fmt.Sprintf(in, fits), 1)
 		if err := readWithin(text, MaxBundleBytes, MaxSegmentBytes); err != nil {
 			t.Errorf("%s: %v", in, err)
@@ -68,6 +77,99 @@ func TestMemberLimit(t *testing.T) {
 		text = strings.Replace(tinyBundle, "{", fmt.Sprintf(in, `"more":0,`+fits), 1)
 		if err := readWithin(text, MaxBundleBytes, MaxSegmentBytes); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s with one more: %v", in, err)
+		}
+	}
+}
+
+// Objects beside each other share no limit.
+func TestMemberLimitIsForOpenObjects(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range MaxMembers/2 + 10 {
+		fmt.Fprintf(&b, `"%x":0,`, i)
+	}
+	some := strings.TrimSuffix(b.String(), ",")
+	segment := `{"seq":0,` + some + `,"kind":{"kind":"intent_bound","intent_digest":"` + strings.Repeat("0", 64) + `","intent_len":0}}`
+	chain := `"chain":{"segments":[` + segment + "," + segment + "," + segment + `]},`
+	text := strings.Replace(tinyBundle, `"chain":{"segments":[]},`, `"x":{`+some+`},"y":[{`+some+`},{`+some+`}],`+chain, 1)
+	for what, read := range map[string]func(io.Reader) error{
+		"Read": func(r io.Reader) error { _, _, err := Read(r, func(*Segment) error { return nil }); return err },
+		"Scan": func(r io.Reader) error { _, _, err := Scan(r, 2, func(*Scanned) error { return nil }); return err },
+	} {
+		if err := read(strings.NewReader(text)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		around := strings.Replace(tinyBundle, `{"chain":{"segments":[]},`, "{"+strings.ReplaceAll(some, `":`, `z":`)+","+chain, 1)
+		if err := read(strings.NewReader(around)); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s, with as many around them: %v", what, err)
+		}
+	}
+}
+
+// TestLongNamesAreNotKept: what is remembered of a member that the format does
+// not have does not depend on the length of its name.
+func TestLongNamesAreNotKept(t *testing.T) {
+	const names, long = 64, 1 << 20
+	i := 0
+	filler := strings.Repeat("x", long)
+	pending := "{"
+	body := readerFunc(func(p []byte) (int, error) {
+		if pending == "" {
+			switch {
+			case i < names:
+				pending = fmt.Sprintf(`"%d%s":0,`, i, filler)
+			case i == names:
+				pending = tinyBundle[1:]
+			default:
+				return 0, io.EOF
+			}
+			i++
+		}
+		n := copy(p, pending)
+		pending = pending[n:]
+		return n, nil
+	})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b := newReader(body, func(*Segment) error { return nil }, MaxBundleBytes, MaxSegmentBytes)
+	err := b.record([]member{
+		{"scope", required, b.scope}, {"anchors", defaulted, b.anchors}, {"signature", optional, b.signature},
+		{"chain", required, func() error {
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			return b.chain()
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); after.HeapAlloc == 0 || grown > names*long/4 {
+		t.Errorf("%d bytes are held for %d names of %d bytes", grown, names, long)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestNamesAreEqualByTheirBytes: long names differ at their ends, short ones by
+// zero bytes.
+func TestNamesAreEqualByTheirBytes(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 30, 31, 32, 33, 64, 4000} {
+		stem := strings.Repeat("a", n)
+		for _, pair := range [][2]string{{stem + "b", stem + "c"}, {stem, stem + "a"}, {stem + `\u0000`, stem}, {stem + `\u0000`, stem + `\u0000\u0000`}} {
+			for _, object := range []string{`{"x":{%s},"chain":`, `{%s,"chain":`} {
+				in := func(a, b string) string { return fmt.Sprintf(object, fmt.Sprintf(`"n%s":0,"n%s":0`, a, b)) }
+				for twice, text := range map[bool]string{false: in(pair[0], pair[1]), true: in(pair[0], pair[0])} {
+					_, found, err := Read(strings.NewReader(strings.Replace(tinyBundle, `{"chain":`, text, 1)), func(*Segment) error { return nil })
+					got := slices.ContainsFunc(found, func(d Deviation) bool { return d.Code == DuplicateMember })
+					if err != nil || got != twice {
+						t.Fatalf("%.80s: duplicate %t, %v", text, got, err)
+					}
+				}
+			}
 		}
 	}
 }

@@ -126,6 +126,7 @@ func (b *bundleReader) record(members []member) error {
 		return err
 	}
 	b.base = start
+	b.claimed -= len(extra)
 	return b.missing(seen, members)
 }
 

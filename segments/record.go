@@ -56,6 +56,7 @@ func decodeObject[T any](c *cursor, dst *T, fields []field[T]) error {
 		}
 		c.pop()
 	}
+	c.claimed -= len(extra)
 	return checkMissing(c, seen, fields, start)
 }
 

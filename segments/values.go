@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -50,6 +51,9 @@ func (c *cursor) strs(dst *[]string) error {
 	}
 	for c.next() {
 		c.pushIndex(int64(len(list)))
+		if len(list) == manyStrings {
+			list = slices.Grow(list, c.remaining())
+		}
 		var s string
 		if err := c.str(&s); err != nil {
 			return err
@@ -59,6 +63,21 @@ func (c *cursor) strs(dst *[]string) error {
 	}
 	*dst = list
 	return nil
+}
+
+// manyStrings is the length from which an array of strings is counted before
+// the rest of it is read, so that it takes as much memory as it needs.
+const manyStrings = 256
+
+// remaining counts the elements of the array from the one at pos on, without
+// moving.
+func (c *cursor) remaining() (n int) {
+	for look := *c; ; n++ {
+		look.pass()
+		if !look.next() {
+			return n + 1
+		}
+	}
 }
 
 // uint reads an integer: digits only, no sign, point or exponent.

@@ -13,6 +13,12 @@ const (
 	maxStrays     = 1 << 16
 	maxStrayBytes = 4 << 20
 
+	// maxAhead is how many bytes of a file, read ahead of the segments that were
+	// looked at, are kept to be compared with what an emitter writes; a file that
+	// has more there counts as one with other bytes. An honest one has less than
+	// a mebibyte.
+	maxAhead = 32 << 20
+
 	// maxQuoted is how many bytes of a text from the file enter a report.
 	maxQuoted = 200
 

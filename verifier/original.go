@@ -21,6 +21,9 @@ type original struct {
 	end     int64 // of the last segment looked at
 }
 
+// fileStart is how a bundle begins.
+const fileStart = `{"scope":{`
+
 var beforeSegments = []byte(`,"chain":{"segments":[`)
 
 func (o *original) feed(p []byte) {
@@ -33,6 +36,15 @@ func (o *original) feed(p []byte) {
 		o.base = o.end
 	}
 	o.ahead = append(o.ahead, p...)
+	if len(o.ahead) > maxAhead || o.start == nil && !begins(o.ahead) {
+		o.differ()
+	}
+}
+
+// begins tells whether a file, as far as it was read, may be as written.
+func begins(file []byte) bool {
+	n := min(len(file), len(fileStart))
+	return string(file[:n]) == fileStart[:n]
 }
 
 func (o *original) segment(s *segments.Scanned, index uint64) {
