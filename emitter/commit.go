@@ -3,6 +3,7 @@ package emitter
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/chaind/chaind/events"
@@ -19,25 +20,63 @@ func (s *session) commit(ctx, live context.Context) {
 		sleep(working, s.in.cfg.StopTimeout)
 		cancel()
 	})()
-	spare := &batch{}
+	t := s.startTelling()
+	defer t.stop()
 	for {
-		b := s.hand.take(spare)
-		if b == nil || !s.store(live, working, b) {
+		b := s.hand.take(<-t.spare)
+		if b == nil || !s.store(live, working, b, t) {
 			return
 		}
-		spare = b
 	}
+}
+
+// telling tells the world about durable batches while the next one is with the
+// Appender. It is safe since all that it says follows the commit, in stream
+// order, and may be lost: an acknowledgement that comes late covers less, and
+// a receipt is written from a batch that nobody uses until it is spare again.
+type telling struct {
+	durable chan told
+	spare   chan *batch // not in use by anybody
+	ended   sync.WaitGroup
+}
+
+// told is a durable batch and what became of its events.
+type told struct {
+	b       *batch
+	given   *events.Batch
+	effects []events.Effect
+}
+
+// startTelling begins with two spare batches: a third one is being gathered.
+func (s *session) startTelling() *telling {
+	t := &telling{durable: make(chan told), spare: make(chan *batch, 2)}
+	t.spare <- &batch{}
+	t.spare <- &batch{}
+	t.ended.Go(func() {
+		for d := range t.durable {
+			s.tell(d)
+			t.spare <- d.b
+		}
+	})
+	return t
+}
+
+// stop waits until everything has been told.
+func (t *telling) stop() {
+	close(t.durable)
+	t.ended.Wait()
 }
 
 // store makes one batch durable. Every step is repeated until it succeeds or
 // the session is over, so nothing overtakes it.
-func (s *session) store(live, working context.Context, b *batch) bool {
+func (s *session) store(live, working context.Context, b *batch, t *telling) bool {
 	for _, l := range b.lost {
 		if !s.persist(live, func() error { return s.recordLost(working, l) }) {
 			return false
 		}
 	}
 	if len(b.events) == 0 {
+		t.spare <- b
 		return true
 	}
 	given := &events.Batch{Stream: s.id, Events: b.events}
@@ -48,22 +87,21 @@ func (s *session) store(live, working context.Context, b *batch) bool {
 	}) {
 		return false
 	}
-	s.durable(b, given, effects)
-	return true
-}
-
-// durable tells the world, in this order: a receipt and an acknowledgement
-// both follow the commit, and either may be lost.
-func (s *session) durable(b *batch, given *events.Batch, effects []events.Effect) {
 	last := b.events[len(b.events)-1]
 	s.in.last = mark{stream: s.id, seq: last.StreamSeq, Applied: Applied{Sum: last.Sum, BrokerMS: last.BrokerMS}}
 	s.in.stats.applied.Store(last.StreamSeq)
 	s.in.stats.count(b, effects)
-	if b.ack != nil {
-		_ = ack(b.ack) // covers everything before it; the next one repairs a lost one
+	t.durable <- told{b, given, effects}
+	return true
+}
+
+// tell acknowledges a durable batch and sends its receipts; either may be lost.
+func (s *session) tell(d told) {
+	if d.b.ack != nil {
+		_ = ack(d.b.ack) // covers everything before it; the next one repairs a lost one
 	}
 	if !s.in.cfg.NoReceipts {
-		s.receipts(given, effects)
+		s.receipts(d.given, d.effects)
 	}
 }
 

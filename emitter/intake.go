@@ -138,9 +138,8 @@ type Intake struct {
 	instance string // tells this process's consumer from another's
 	stats    stats
 
-	// Owned by the goroutine that runs Run.
-	last     mark // the last message made durable
-	receipts receiptWriter
+	last     mark          // the last message made durable; owned by the goroutine that runs Run
+	receipts receiptWriter // owned by the one that tells (telling)
 }
 
 // NewIntake checks the configuration; nothing starts yet.

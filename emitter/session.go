@@ -23,9 +23,10 @@ var (
 	errStalled     = errors.New("the stream holds messages that are not delivered")
 )
 
-// session reads one unbroken run of the stream. Three goroutines share it: the
-// subscription's (receive: decodes and keeps the order), the caller's (commit)
-// and the watcher's. One batch is gathered while the one before is committed.
+// session reads one unbroken run of the stream. Four goroutines share it: the
+// subscription's (receive: decodes and keeps the order), the caller's (commit),
+// the one that tells what is durable (telling), and the watcher's. One batch is
+// gathered while the one before is committed and the one before that is told.
 type session struct {
 	in     *Intake
 	stream jetstream.Stream
