@@ -41,8 +41,13 @@ func writeAndDie(root string) int {
 		return err
 	}
 	write := d.Write
-	if os.Getenv("DURABLE_TEST_ONCE") != "" {
+	switch os.Getenv("DURABLE_TEST_ONCE") {
+	case "1":
 		write = d.WriteOnce
+	case "group":
+		write = func(name string, body Body) error {
+			return d.WriteGroup([]File{{Name: "first/f", Body: body, Once: true}}, []File{{Name: name, Body: body}})
+		}
 	}
 	if err := write("a/b/f", Bytes([]byte("new content"))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,7 +60,7 @@ func writeAndDie(root string) int {
 // afterwards is the old state or the new one, and the next start completes it.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	for _, once := range []string{"", "1"} {
+	for _, once := range []string{"", "1", "group"} {
 		for n, survived := 0, false; !survived; n++ {
 			for _, when := range []string{"before", "after"} {
 				survived = killAt(t, n, when, once)
@@ -86,6 +91,9 @@ func killAt(t *testing.T, n int, when, once string) (survived bool) {
 	}
 	if got := content(t, root, "a/b/f"); got != "absent" && got != "new content" {
 		t.Fatalf("killed %s call %d: content %q", when, n, got)
+	}
+	if once == "group" && content(t, root, "a/b/f") != "absent" && content(t, root, "first/f") != "new content" {
+		t.Fatalf("killed %s call %d: the second file is there without the first", when, n)
 	}
 	d := open(t, root)
 	if _, err := d.RemoveTemp(); err != nil {

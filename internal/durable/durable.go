@@ -9,8 +9,8 @@
 // entire, and nothing may be concluded about a power cut; the caller repeats
 // the call.
 //
-// Where more than [crowd] writes are under way, each "fsync" below is a syncfs(2)
-// that they share, on file systems where that does the same.
+// Where more than [crowd] files are being written, the fsyncs of one line below are
+// a syncfs(2) that all share, on file systems where that does the same.
 //
 // A failed fsync is never made good by another fsync on the same file: the
 // kernel reports a lost write once and then forgets it. Every attempt writes
@@ -18,7 +18,8 @@
 // the same bytes, because nobody can tell whether those ever reached the disk.
 //
 // Names are slash-separated and relative to the root. All access goes through
-// [os.Root]; in addition no symbolic link is followed below the root, neither
+// [os.Root], or by the last part of a name relative to a directory opened so; in
+// addition no symbolic link is followed below the root, neither
 // as the last part of a name nor as a directory on the way. A write through
 // Write replaces a link that stands in the place of the name; reads and
 // WriteOnce refuse it with [ErrNotRegular].
@@ -35,6 +36,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,11 +92,13 @@ type Dir struct {
 
 	shared *sharedSync
 
+	folders *folders
+
 	mu    sync.Mutex
 	known map[string]struct{} // directories whose entries up to the root this Dir has synced
 
-	// around stands around every system call of a write, so that tests see
-	// their order and make them fail with or without effect.
+	// around, if it is not nil, stands around every system call of a write, so that
+	// tests see their order and make them fail with or without effect.
 	around func(op, name string, do func() error) error
 }
 
@@ -105,10 +109,10 @@ func Open(root string) (*Dir, error) {
 		return nil, fmt.Errorf("open directory: %w", err)
 	}
 	return &Dir{
-		root:   r,
-		known:  map[string]struct{}{".": {}},
-		shared: newSharedSync(r),
-		around: func(_, _ string, do func() error) error { return do() },
+		root:    r,
+		folders: newFolders(r),
+		known:   map[string]struct{}{".": {}},
+		shared:  newSharedSync(r),
 	}, nil
 }
 
@@ -143,9 +147,17 @@ func createAll(dir string) error {
 
 // TestingOnlyAround puts around around every system call of later writes: op and
 // name are those of the call (temporary names lie in TempDir; rename and link have
-// the final name), and do makes it. Models of disks stand on it.
+// the final name, link being a rename that replaces nothing; syncfs has "."), and do
+// makes it. What is otherwise done at once comes in turn. Models of disks stand on it.
 func (d *Dir) TestingOnlyAround(around func(op, name string, do func() error) error) {
 	d.around = around
+}
+
+func (d *Dir) call(op, name string, do func() error) error {
+	if d.around == nil {
+		return do()
+	}
+	return d.around(op, name, do)
 }
 
 // Root is the handle through which the tree is reached, for what this package
@@ -153,7 +165,9 @@ func (d *Dir) TestingOnlyAround(around func(op, name string, do func() error) er
 func (d *Dir) Root() *os.Root { return d.root }
 
 // Close releases the handles on the root.
-func (d *Dir) Close() error { return errors.Join(d.shared.close(), d.root.Close()) }
+func (d *Dir) Close() error {
+	return errors.Join(d.folders.close(), d.shared.close(), d.root.Close())
+}
 
 // Write makes name hold the bytes of body, replacing what is there. The order of
 // system calls:
@@ -161,10 +175,9 @@ func (d *Dir) Close() error { return errors.Join(d.shared.close(), d.root.Close(
 //	mkdirat                         for each missing directory on the way
 //	openat  TempDir/n               O_CREAT|O_EXCL
 //	write
-//	fsync   TempDir/n
-//	fsync   the parent              of each directory made above
+//	fsync   TempDir/n, and the parent of each directory made above, at once
 //	close
-//	renameat TempDir/n → name
+//	renameat2 TempDir/n → name
 //	fsync   the directory of name
 //
 // A crash before the rename leaves a temporary file, which [Dir.RemoveTemp]
@@ -172,166 +185,24 @@ func (d *Dir) Close() error { return errors.Join(d.shared.close(), d.root.Close(
 // crash between rename and the last fsync leaves the old or the new bytes, whole
 // in either case, since the new ones were synced before.
 func (d *Dir) Write(name string, body Body) error {
-	return d.write(name, body, d.rename)
+	return d.write([]File{{Name: name, Body: body}})
 }
 
 // WriteOnce makes name hold the bytes of body unless it exists: with the same
 // bytes it is as if it had been written now, with others the result is a
 // [*ConflictError] and nothing changes. The order of system calls is that of
-// Write, with linkat in the place of renameat:
+// Write, but for the naming:
 //
-//	linkat  TempDir/n → name        fails when name exists, link or not
-//	unlinkat TempDir/n              when it did not
-//	renameat TempDir/n → name       only when it exists with the same bytes
+//	renameat2 TempDir/n → name      RENAME_NOREPLACE; fails when name exists, link or not
+//	renameat2 TempDir/n → name      only when it exists with the same bytes
 //	fsync   the directory of name
 //
-// The third line is there because the bytes found may be in the page cache
+// The second line is there because the bytes found may be in the page cache
 // only, their own fsync failed or cut short by a crash: the freshly synced copy
-// takes their place.
+// takes their place. Where the system has no renameat2, a linkat and an unlinkat
+// stand for the first line.
 func (d *Dir) WriteOnce(name string, body Body) error {
-	return d.write(name, body, d.link)
-}
-
-func (d *Dir) write(name string, body Body, place func(temp, name string) error) error {
-	if err := checkName(name); err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	reports := d.shared.begin()
-	err := d.writeAlone(name, body, place)
-	if lost := d.shared.end(reports); err == nil && lost != nil {
-		d.forget()
-		return fmt.Errorf("write file %q: %w", name, lost)
-	}
-	return err
-}
-
-func (d *Dir) writeAlone(name string, body Body, place func(temp, name string) error) error {
-	dir := path.Dir(name)
-	temp, err := d.prepare(dir, body)
-	if err != nil {
-		return fmt.Errorf("write file %q: %w", name, err)
-	}
-	err = place(temp, name)
-	if err == nil {
-		err = d.syncDir(dir)
-	}
-	if err != nil {
-		// Gone already after a rename; left behind it concerns nobody but RemoveTemp.
-		_ = d.root.Remove(temp)
-		d.forget()
-		return fmt.Errorf("write file %q: %w", name, err)
-	}
-	return nil
-}
-
-// prepare makes a temporary file with the bytes of body, and the directory that
-// it is to go to, both durable. Nothing is left behind on error.
-func (d *Dir) prepare(dir string, body Body) (temp string, err error) {
-	w, err := d.makeDir(dir)
-	if err == nil {
-		temp, err = d.stage(body, w)
-	}
-	if err != nil {
-		d.unmake(w)
-		return "", err
-	}
-	d.know(w)
-	return temp, nil
-}
-
-// stage writes a temporary file, syncs it and the entries of the directories on
-// the way, and returns its name. No file is left behind on error.
-func (d *Dir) stage(body Body, w *way) (temp string, err error) {
-	var f *os.File
-	err = d.around("create", TempDir, func() (err error) {
-		f, temp, err = d.create()
-		return err
-	})
-	if f == nil {
-		return "", err
-	}
-	if err == nil {
-		err = d.around("write", temp, func() error { return body(f) })
-	}
-	if err == nil {
-		err = d.settle(f, temp, w)
-	}
-	err = errors.Join(err, d.around("close", temp, f.Close))
-	if err != nil {
-		_ = d.root.Remove(temp)
-		return "", err
-	}
-	return temp, nil
-}
-
-// settle syncs a file and the entries of the directories on the way; in a crowd
-// all of it by one shared sync.
-func (d *Dir) settle(f *os.File, temp string, w *way) error {
-	sync := f.Sync
-	crowded := d.shared.crowded()
-	if crowded {
-		sync = d.shared.wait
-	}
-	err := d.around("fsync", temp, sync)
-	for i := 0; err == nil && !crowded && i < len(w.unsynced); i++ {
-		err = d.syncDir(path.Dir(w.unsynced[i]))
-	}
-	return err
-}
-
-// create opens a new temporary file. The directory is made when it is missing
-// and needs no fsync: nothing in it has to survive.
-func (d *Dir) create() (f *os.File, temp string, err error) {
-	for {
-		temp = path.Join(TempDir, strconv.FormatUint(d.next.Add(1), 10))
-		f, err = d.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
-		switch {
-		case err == nil:
-			return f, temp, nil
-		case errors.Is(err, fs.ErrNotExist):
-			if err := d.root.Mkdir(TempDir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
-				return nil, "", err
-			}
-		case !errors.Is(err, fs.ErrExist):
-			return nil, "", err
-		}
-	}
-}
-
-func (d *Dir) rename(temp, name string) error {
-	return d.around("rename", name, func() error { return d.root.Rename(temp, name) })
-}
-
-func (d *Dir) link(temp, name string) error {
-	err := d.around("link", name, func() error { return d.root.Link(temp, name) })
-	if err == nil {
-		_ = d.root.Remove(temp) // as above
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	same, err := d.sameBytes(temp, name)
-	if err != nil {
-		return err
-	}
-	if !same {
-		return &ConflictError{Name: name}
-	}
-	return d.rename(temp, name)
-}
-
-// syncDir makes the entries of a directory durable.
-func (d *Dir) syncDir(dir string) error {
-	return d.around("fsync", dir, func() error {
-		if d.shared.crowded() {
-			return d.shared.wait()
-		}
-		f, err := d.root.Open(dir)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
-	})
+	return d.write([]File{{Name: name, Body: body, Once: true}})
 }
 
 // way is what a write found on the way to its directory, outermost first.
@@ -343,37 +214,39 @@ type way struct {
 // makeDir makes dir and its parents. Their entries are to be synced, also of
 // those that exist: a crash, or a failed fsync, may have come between their
 // making and their syncing. What this Dir has synced once is not synced again.
-// The result is good on error, too.
-func (d *Dir) makeDir(dir string) (*way, error) {
-	w := &way{}
-	if d.isKnown(dir) {
-		return w, nil
+func (g *group) makeDir(dir string) error {
+	if g.d.isKnown(dir) || slices.Contains(g.way.unsynced, dir) {
+		return nil
 	}
 	for i := 0; i <= len(dir); i++ {
-		if i < len(dir) && dir[i] != '/' || d.isKnown(dir[:i]) {
+		if i < len(dir) && dir[i] != '/' || g.d.isKnown(dir[:i]) || slices.Contains(g.way.unsynced, dir[:i]) {
 			continue
 		}
-		if err := d.makeOne(dir[:i], w); err != nil {
-			return w, err
+		if err := g.makeOne(dir[:i]); err != nil {
+			return err
 		}
 	}
-	return w, nil
+	return nil
 }
 
-func (d *Dir) makeOne(dir string, w *way) error {
+func (g *group) makeOne(dir string) error {
+	parent, err := g.enter(path.Dir(dir))
+	if err != nil {
+		return err
+	}
 	made := false
-	err := d.around("mkdir", dir, func() error {
-		err := d.root.Mkdir(dir, dirPerm)
+	err = g.d.call("mkdir", dir, func() error {
+		err := parent.root.Mkdir(path.Base(dir), dirPerm)
 		made = err == nil
 		return err
 	})
-	if errors.Is(err, fs.ErrExist) {
-		err = d.checkDir(dir)
-	}
 	if made {
-		w.made = append(w.made, dir)
+		g.way.made = append(g.way.made, dir)
 	}
-	w.unsynced = append(w.unsynced, dir)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		g.way.unsynced = append(g.way.unsynced, dir)
+		_, err = g.enter(dir) // refuses what is no directory
+	}
 	return err
 }
 
@@ -408,6 +281,7 @@ func (d *Dir) isKnown(dir string) bool {
 // forget drops what is known of directories after a failure: somebody may have
 // removed one.
 func (d *Dir) forget() {
+	d.folders.forget()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known = map[string]struct{}{".": {}}
@@ -419,14 +293,19 @@ func (d *Dir) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("remove file: %w", err)
 	}
-	if err := d.checkParents(name); err != nil {
+	dir, err := d.folders.enter(path.Dir(name))
+	if err != nil {
 		return fmt.Errorf("remove file %q: %w", name, err)
 	}
-	err := d.around("unlink", name, func() error { return d.root.Remove(name) })
-	if err != nil {
-		return fmt.Errorf("remove file: %w", err)
+	defer d.folders.leave(dir)
+	err = d.call("unlink", name, func() error { return dir.root.Remove(path.Base(name)) })
+	if err == nil {
+		var handle *os.File
+		if handle, err = dir.file(); err == nil {
+			err = d.call("fsync", dir.name, handle.Sync)
+		}
 	}
-	if err := d.syncDir(path.Dir(name)); err != nil {
+	if err != nil {
 		return fmt.Errorf("remove file %q: %w", name, err)
 	}
 	return nil

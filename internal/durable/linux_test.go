@@ -84,12 +84,12 @@ func TestF07Trace(t *testing.T) {
 	for _, step := range []string{
 		`mkdirat\(\d+<` + root + `>, "a"`,
 		`mkdirat\(\d+<` + root + `/a>, "b"`,
-		`openat\(\d+<` + temp + `>, "2", O_WRONLY\|O_CREAT\|O_EXCL`,
-		`write\(\d+<` + temp + `/2>, "new content"`,
-		`fsync\(\d+<` + temp + `/2>`,
+		`openat\(\d+<` + temp + `>, "1", O_WRONLY\|O_CREAT\|O_EXCL`,
+		`write\(\d+<` + temp + `/1>, "new content"`,
+		`fsync\(\d+<` + temp + `/1>`,
 		`fsync\(\d+<` + root + `>`,
 		`fsync\(\d+<` + root + `/a>`,
-		`renameat2?\(\d+<` + temp + `>, "2", \d+<` + root + `/a/b>, "f"`,
+		`renameat2?\(\d+<` + temp + `>, "1", \d+<` + root + `/a/b>, "f"`,
 		`fsync\(\d+<` + root + `/a/b>`,
 	} {
 		at := regexp.MustCompile(step).FindIndex(text[last:])

@@ -20,7 +20,8 @@ type disk struct {
 	root string
 
 	mu     sync.Mutex
-	staged *inode // the temporary file written last
+	staged []*inode // the temporary files, in the order in which they get their names
+	temps  map[string]*inode
 	dirs   map[string]*directory
 }
 
@@ -29,7 +30,7 @@ type inode struct{ cached, synced string }
 type directory struct{ cached, synced map[string]*inode } // nil: a directory
 
 func newDisk(t *testing.T, root string) *disk {
-	return &disk{t: t, root: root, dirs: map[string]*directory{".": {map[string]*inode{}, map[string]*inode{}}}}
+	return &disk{t: t, root: root, temps: map[string]*inode{}, dirs: map[string]*directory{".": {map[string]*inode{}, map[string]*inode{}}}}
 }
 
 // around follows the system calls of a write, and calls crash before and after each.
@@ -49,24 +50,24 @@ func (d *disk) around(crash func()) func(op, name string, do func() error) error
 
 func (d *disk) follow(op, name string) {
 	switch op {
-	case "create":
-		d.staged = &inode{}
 	case "write":
 		text, err := os.ReadFile(filepath.Join(d.root, name))
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		d.staged.cached = string(text)
+		d.temps[name] = &inode{cached: string(text)}
+		d.staged = append(d.staged, d.temps[name])
 	case "mkdir":
 		d.dirs[name] = &directory{map[string]*inode{}, map[string]*inode{}}
 		d.dirs[path.Dir(name)].cached[path.Base(name)] = nil
 	case "rename", "link":
-		d.dirs[path.Dir(name)].cached[path.Base(name)] = d.staged
+		d.dirs[path.Dir(name)].cached[path.Base(name)] = d.staged[0]
+		d.staged = d.staged[1:]
 	case "fsync":
 		if dir := d.dirs[name]; dir != nil {
 			dir.synced = maps.Clone(dir.cached)
-		} else if strings.HasPrefix(name, TempDir) {
-			d.staged.synced = d.staged.cached
+		} else {
+			d.temps[name].synced = d.temps[name].cached
 		}
 	}
 }
@@ -131,6 +132,45 @@ func TestF07PowerCuts(t *testing.T) {
 		}
 	}
 	if cuts < 50 {
+		t.Errorf("only %d power cuts", cuts)
+	}
+}
+
+// TestPowerCutsInGroups: wherever the power goes in a group of files, each holds
+// its old or its new bytes, whole, and one that is written then does not hold its
+// new ones before all that are written first do.
+func TestPowerCutsInGroups(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := open(t, root)
+	model := newDisk(t, root)
+	files := groupFiles(1)
+	old := map[string]string{}
+	cuts := 0
+	d.around = model.around(func() {
+		cuts++
+		for _, kept := range []bool{false, true} {
+			checkGroup(t, old, files, func(name string) string {
+				if text, ok := model.after(name, kept); ok {
+					return text
+				}
+				return "absent"
+			})
+		}
+	})
+	for generation := range 3 {
+		files = groupFiles(generation)
+		if err := d.WriteGroup(files[:2], files[2:]); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if text, _ := model.after(f.Name, false); text != groupText(f.Name, generation) {
+				t.Errorf("%s was written, and holds %q after a power cut", f.Name, text)
+			}
+			old[f.Name] = groupText(f.Name, generation)
+		}
+	}
+	if cuts < 100 {
 		t.Errorf("only %d power cuts", cuts)
 	}
 }

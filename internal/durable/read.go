@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 )
 
 // Open opens the regular file name for reading. The error wraps
@@ -28,12 +27,12 @@ func (d *Dir) open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	dir, leave, err := d.descend(path.Dir(name))
+	in, err := d.folders.enter(path.Dir(name))
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	base := path.Base(name)
+	defer d.folders.leave(in)
+	dir, base := in.root, path.Base(name)
 	before, err := dir.Lstat(base)
 	if err != nil {
 		return nil, err
@@ -125,65 +124,11 @@ func (d *Dir) isFile(name string) bool {
 
 // checkParents refuses a name with anything but directories on the way to it.
 func (d *Dir) checkParents(name string) error {
-	_, leave, err := d.descend(path.Dir(name))
+	f, err := d.folders.enter(path.Dir(name))
 	if err == nil {
-		leave()
+		d.folders.leave(f)
 	}
 	return err
-}
-
-// descend opens a directory step by step, so that a name of many parts costs a
-// few system calls for each of them and not for each way to each of them. As open
-// it looks before and after. The caller calls leave when done.
-func (d *Dir) descend(dir string) (at *os.Root, leave func(), err error) {
-	at, leave = d.root, func() {}
-	if dir == "." {
-		return at, leave, nil
-	}
-	for i := 0; i < len(dir); {
-		part, _, _ := strings.Cut(dir[i:], "/")
-		i += len(part) + 1
-		next, err := step(at, part)
-		leave()
-		if err != nil {
-			return nil, nil, fmt.Errorf("%q: %w", dir[:i-1], err)
-		}
-		at, leave = next, func() { _ = next.Close() }
-	}
-	return at, leave, nil
-}
-
-func step(at *os.Root, part string) (*os.Root, error) {
-	before, err := at.Lstat(part)
-	if err != nil {
-		return nil, err
-	}
-	if !before.IsDir() {
-		return nil, ErrNotRegular
-	}
-	next, err := at.OpenRoot(part)
-	if err != nil {
-		return nil, err
-	}
-	after, err := next.Lstat(".")
-	if err == nil && !os.SameFile(before, after) {
-		err = ErrNotRegular
-	}
-	if err != nil {
-		return nil, errors.Join(err, next.Close())
-	}
-	return next, nil
-}
-
-func (d *Dir) checkDir(dir string) error {
-	info, err := d.root.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%q: %w", dir, ErrNotRegular)
-	}
-	return nil
 }
 
 const compareSize = 64 << 10 // bytes compared at a time

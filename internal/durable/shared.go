@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// crowd is how many writes must be under way for them to share one sync of the
+// crowd is how many files must be under way for their writers to share one sync of the
 // file system. Below it each syncs what it wrote: that costs nothing for what
 // others have left dirty on the same file system.
 const crowd = 8
@@ -30,7 +30,7 @@ type sharedSync struct {
 	sync  func(*os.File) error // syncFS, but for tests
 
 	mu       sync.Mutex
-	underWay int
+	underWay int // files
 	reports  uint64
 	waiting  []chan error
 }
@@ -56,19 +56,20 @@ func (s *sharedSync) close() error {
 	return s.whole.Close()
 }
 
-// begin counts a write; the result is for end.
-func (s *sharedSync) begin() (reports uint64) {
+// begin counts a write of n files; the result is for end.
+func (s *sharedSync) begin(n int) (reports uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.underWay++
+	s.underWay += n
 	return s.reports
 }
 
-// end says whether the write that began with reports may have lost something.
-func (s *sharedSync) end(reports uint64) error {
+// end says whether the write of n files that began with reports may have lost
+// something.
+func (s *sharedSync) end(reports uint64, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.underWay--
+	s.underWay -= n
 	if s.reports != reports {
 		return errOthers
 	}

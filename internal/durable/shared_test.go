@@ -93,14 +93,14 @@ func TestLostWriteFailsAllUnderWay(t *testing.T) {
 		outcomes = outcomes[1:]
 		return err
 	})
-	early := d.shared.begin() // has written, and has not come to its sync
+	early := d.shared.begin(1) // has written, and has not come to its sync
 	if err := d.Write("a", Bytes([]byte("x"))); !errors.Is(err, lost) {
 		t.Errorf("a write whose sync failed: %v", err)
 	}
 	if _, err := d.root.Stat("a"); err == nil {
 		t.Error("a write whose sync failed took its name")
 	}
-	if err := d.shared.end(early); !errors.Is(err, errOthers) {
+	if err := d.shared.end(early, 1); !errors.Is(err, errOthers) {
 		t.Errorf("a write that was under way at the report: %v", err)
 	}
 	if err := d.Write("a", Bytes([]byte("x"))); err != nil {
