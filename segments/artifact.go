@@ -53,6 +53,10 @@ type SealDocument struct {
 	ParsedPreimage      []byte   // raw JSON text
 	DisplayLines        []string // joined with "\n" they are the source line
 	RequestFingerprints []string
+
+	// What the snapshot says that it is of. The seal does not cover it and the
+	// reference does not read it; "" where it is absent or no string.
+	RunID, PromptHash string
 }
 
 var documentFields = []field[SealDocument]{
@@ -61,13 +65,32 @@ var documentFields = []field[SealDocument]{
 	{"display_lines", defaulted, readLines},
 	{"request_fingerprints", required, func(c *cursor, d *SealDocument) error { return c.strs(&d.RequestFingerprints) }},
 	{"expressions", defaulted, readLines}, // the older name of display_lines
+	{"run_id", ignored, func(c *cursor, d *SealDocument) error { return c.noted(&d.RunID) }},
+	{"prompt_hash", ignored, func(c *cursor, d *SealDocument) error { return c.noted(&d.PromptHash) }},
+}
+
+// noted keeps a string, of several the first, and passes over anything else.
+func (c *cursor) noted(dst *string) error {
+	if c.peek() != '"' || *dst != "" {
+		return c.skip()
+	}
+	return c.str(dst)
 }
 
 func readParsed(c *cursor, d *SealDocument) error {
 	c.space()
-	start := c.pos
-	if err := c.skip(); err != nil {
+	start, around := c.pos, c.found
+	c.found = new(deviations)
+	err := c.skip()
+	twice := c.found.count[DuplicateMember] > 0
+	c.found = around
+	if err != nil {
 		return err
+	}
+	// The digest takes the last of equal names, another reader the first: the seal
+	// would hold for what that one does not see.
+	if twice {
+		return c.fail(start, "a name is there twice")
 	}
 	d.ParsedPreimage = bytes.Clone(c.text[start:c.pos])
 	return nil
@@ -83,7 +106,8 @@ func readLines(c *cursor, d *SealDocument) error {
 // DecodeSealDocument reads a run snapshot: its JSON body, or the framed blob
 // as stored. Members that the seal does not need are ignored, "expressions"
 // stands for an absent "display_lines", and the result shares no memory with
-// the input. Errors: *[DecodeError], [ErrArtifactFrame], [ErrArtifactEncoded].
+// the input. A name that is twice in one object of the parsed preimage is an error,
+// as it is for the reference, which reads that into its own types. Errors: *[DecodeError], [ErrArtifactFrame], [ErrArtifactEncoded].
 func DecodeSealDocument(text []byte) (*SealDocument, error) {
 	if bytes.HasPrefix(text, []byte(artifactMagic)) {
 		metadata, body, err := SplitArtifactFrame(text)

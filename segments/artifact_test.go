@@ -80,6 +80,9 @@ func TestSealDocumentRefuses(t *testing.T) {
 		"array":           `["tracker",{},[],[]]`,
 		"no entry":        strings.Replace(body, `"entry_id"`, `"entry"`, 1),
 		"trailing":        body + `{}`,
+		"J09 in parsed":   strings.Replace(body, `"parsed_preimage":{`, `"parsed_preimage":{"expr":{"op":"delete"},`, 1),
+		"J09 by escape":   strings.Replace(body, `"parsed_preimage":{`, `"parsed_preimage":{"\u0065xpr":{"op":"delete"},`, 1),
+		"J09 deep":        strings.Replace(body, `"parsed_preimage":{`, `"parsed_preimage":{"more":[{"a":1,"a":1}],`, 1),
 		"empty":           ``,
 	} {
 		doc, err := segments.DecodeSealDocument([]byte(text))
@@ -94,6 +97,25 @@ func TestSealDocumentRefuses(t *testing.T) {
 	odd := segments.AppendArtifactFrame(nil, []byte(`[]`), []byte(body))
 	if _, err := segments.DecodeSealDocument(odd); !errors.Is(err, segments.ErrArtifactFrame) {
 		t.Errorf("metadata not an object: %v", err)
+	}
+}
+
+// TestSealDocumentSaysWhatItIsOf: whatever else stands there is passed over, as the
+// reference does.
+func TestSealDocumentSaysWhatItIsOf(t *testing.T) {
+	t.Parallel()
+	body := string(readFile(t, filepath.Join(plasm, "p01-full-run-unsigned", "artifact.json")))
+	bare := strings.NewReplacer(`"run_id":`, `"x":`, `"prompt_hash":`, `"y":`).Replace(body)
+	for what, c := range map[string]struct{ members, run, prompt string }{
+		"all":      {`"run_id":"pr1","prompt_hash":"p",`, "pr1", "p"},
+		"none":     {``, "", ""},
+		"odd":      {`"run_id":null,"prompt_hash":{"a":1,"a":2},`, "", ""},
+		"repeated": {`"run_id":"one","run_id":"two","zz":1,"zz":2,`, "one", ""},
+	} {
+		doc, err := segments.DecodeSealDocument([]byte(strings.Replace(bare, "{", "{"+c.members, 1)))
+		if err != nil || doc.RunID != c.run || doc.PromptHash != c.prompt {
+			t.Errorf("%s: %+v, %v", what, doc, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ const (
 	required  need = iota // must be there, null is an error
 	optional              // may be absent, null counts as absent
 	defaulted             // may be absent, null is an error
+	ignored               // may be anything, absent or repeated
 )
 
 // field is a member of a record: one row of a table of section 2.
@@ -46,7 +47,9 @@ func decodeObject[T any](c *cursor, dst *T, fields []field[T]) error {
 		} else {
 			hint = i
 			c.push(fields[i].name)
-			err = c.once(&seen, i, at)
+			if fields[i].need != ignored {
+				err = c.once(&seen, i, at)
+			}
 		}
 		if err == nil {
 			err = decodeMember(c, dst, fields, i)

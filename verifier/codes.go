@@ -45,7 +45,7 @@ const (
 	CodeBadOptions   Code = "bad_options"            // see Options.Validate
 )
 
-// Warnings of strict mode, from section 16, and one of ours. Warnings never
+// Warnings of strict mode, from section 16, and three of ours. Warnings never
 // reject. CodeStepsMissing is an error when [Options].RequireSteps asks for it.
 const (
 	CodeUnsigned        Code = "unsigned"
@@ -54,7 +54,9 @@ const (
 	CodeUnsealed        Code = "unsealed"
 	CodeClockRegression Code = "clock_regression"
 	CodeArtifactAbsent  Code = "artifact_absent"
-	CodeRetiredKey      Code = "retired_key" // valid signature by a key that the trust list retires
+	CodeArtifactOther   Code = "artifact_of_another_run" // the run's snapshot says that it is another's
+	CodeOtherPlans      Code = "other_plans"             // commits to other plans than the expected one, between those
+	CodeRetiredKey      Code = "retired_key"             // valid signature by a key that the trust list retires
 )
 
 // Exit codes.

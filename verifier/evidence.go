@@ -53,7 +53,7 @@ func newJudge(o *Options) *judge {
 	if o.Mode == "" {
 		o.Mode = Strict
 	}
-	f := &facts{asked: o.asked()}
+	f := &facts{asked: o.asked(), plan: o.ExpectPlan}
 	j := &judge{
 		o: o, facts: f, report: &Report{Kind: KindEvidence, Mode: o.Mode},
 		errors: &f.errors, warnings: &f.warnings, notes: make(map[string]Check),

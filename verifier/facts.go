@@ -11,6 +11,7 @@ import (
 // grows with their number, except the bounded marks of plans.
 type facts struct {
 	asked string // run id whose seal is wanted; "": none
+	plan  string // plan commit id that is expected; "": none
 
 	walk   segments.Walk
 	broken *uint64 // stored seq of the first segment with a wrong prev
@@ -19,6 +20,8 @@ type facts struct {
 
 	firstPlan string // plan commit ids
 	lastPlan  string
+	strange   uint64 // commits to other plans than the expected one
+	stranger  string // the first of those
 
 	seals  []RunSeal
 	wanted *segments.Digest // digest of the first seal of the asked run
@@ -137,6 +140,11 @@ func (f *facts) commit(s *segments.Segment, index uint64, c *segments.CompCommit
 		f.firstPlan = strings.Clone(c.PlanCommitIDHex)
 	}
 	f.lastPlan = strings.Clone(c.PlanCommitIDHex)
+	if f.plan != "" && f.plan != c.PlanCommitIDHex {
+		if f.strange++; f.strange == 1 {
+			f.stranger = strings.Clone(clip(c.PlanCommitIDHex))
+		}
+	}
 	if c.PlanCommitIDHex != c.CompSemanticSHA256.String() {
 		f.fault(CodePlanIDMismatch, s, index, fmt.Sprintf(
 			"plan commit id %s is not the digest %s of the plan", quoted(c.PlanCommitIDHex), c.CompSemanticSHA256))

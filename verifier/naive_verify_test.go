@@ -361,12 +361,14 @@ func (c *naiveChain) plans(errs, warns map[Code]bool) {
 func (c *naiveChain) seals(o naiveInputs, errs, warns map[Code]bool) {
 	seals := c.kinds("run_sealed")
 	warns[CodeUnsealed] = len(seals) == 0
-	found := false
+	found, holds := false, false
 	for _, k := range seals {
 		if k["run_id"] != "pr"+k["run_bundle_digest"].(string) {
 			errs[CodeRunIDMismatch] = true
 		}
-		found = found || k["run_id"] == o.runID
+		if !found && k["run_id"] == o.runID {
+			found, holds = true, k["run_id"] == "pr"+k["run_bundle_digest"].(string)
+		}
 	}
 	if o.runID == "" {
 		return
@@ -374,6 +376,15 @@ func (c *naiveChain) seals(o naiveInputs, errs, warns map[Code]bool) {
 	errs[CodeRunNotSealed] = !found
 	warns[CodeArtifactAbsent] = o.artifact == ""
 	errs[CodeRunSealMismatch] = found && o.artifact != "" && c.seal(o) != "accept"
+	if found && o.artifact != "" && c.seal(o) == "accept" && holds {
+		tree, _ := naiveParse([]byte(o.artifact))
+		for i, name := range tree.names {
+			says := tree.items[i].text
+			if says != "" && (name == "run_id" && says != o.runID || name == "prompt_hash" && says != c.scope["prompt_hash"]) {
+				warns[CodeArtifactOther] = true
+			}
+		}
+	}
 }
 
 func (c *naiveChain) signing(o naiveInputs, head string, errs, warns map[Code]bool) {

@@ -53,7 +53,8 @@ type Options struct {
 	// have; nil: any.
 	ExpectHead *segments.Digest
 	// ExpectPlan is the plan commit id that the first and the last commit must
-	// have, 64 lower-case hexadecimal digits; "": any.
+	// have, 64 lower-case hexadecimal digits; "": any. Commits to others between
+	// them are a warning, other_plans.
 	ExpectPlan string
 	// ExpectOutcome is how the run of a trust bundle must have ended: open,
 	// succeeded, failed, cancelled or abandoned; "": any. An evidence bundle has

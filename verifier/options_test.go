@@ -152,6 +152,90 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+// committed is an unsigned bundle that commits to the plans in this order.
+func committed(t *testing.T, plans ...string) []byte {
+	t.Helper()
+	var b segments.Builder
+	bundle := &segments.Bundle{Envelope: segments.Envelope{Scope: segments.Scope{SchemaVersion: 1, PromptHash: "p", ExecuteSessionID: "s", CatalogCGSHash: "c", EntryID: "e"}}}
+	for _, plan := range plans {
+		digest := segments.Sum([]byte(plan))
+		bundle.Segments = append(bundle.Segments, b.Append(&segments.CompCommitted{
+			PlanCommitIDHex: digest.String(), CompSemanticSHA256: digest, StepTopo: []string{}}, nil))
+	}
+	bundle.Head = b.Head
+	return segments.AppendBundle(nil, bundle)
+}
+
+// TestExpectedPlan: the first and the last commit count, and others are named.
+func TestExpectedPlan(t *testing.T) {
+	t.Parallel()
+	a, other := segments.Sum([]byte("a")).String(), segments.Sum([]byte("b")).String()
+	for plans, want := range map[string]struct {
+		exit   int
+		errors int
+		named  bool
+	}{
+		"a": {ExitDegraded, 0, false}, "aa": {ExitDegraded, 0, false}, "aba": {ExitDegraded, 0, true}, "abba": {ExitDegraded, 0, true},
+		"ab": {ExitSemantic, 1, false}, "ba": {ExitSemantic, 1, false}, "bb": {ExitSemantic, 1, false}, "bab": {ExitSemantic, 1, false}, "bac": {ExitSemantic, 2, false},
+	} {
+		r := verifyBytes(committed(t, strings.Split(plans, "")...), Options{ExpectPlan: a})
+		codes := Codes(r.Errors)
+		if r.ExitCode != want.exit || len(codes) != want.errors && codes[0] != CodeExpectedPlan {
+			t.Errorf("%s: exit code %d, %v", plans, r.ExitCode, codes)
+		}
+		if n := r.check("expected_plan"); (n.Status == StatusFail) != (want.errors > 0) || want.errors == 2 && len(r.Errors) != 2 {
+			t.Errorf("%s: %+v, %d errors", plans, n, len(r.Errors))
+		}
+		i := slices.IndexFunc(r.Warnings, func(f Finding) bool { return f.Code == CodeOtherPlans })
+		if (i >= 0) != want.named || i >= 0 && !strings.Contains(r.Warnings[i].Detail, other) {
+			t.Errorf("%s: warnings %+v", plans, r.Warnings)
+		}
+		if r := verifyBytes(committed(t, strings.Split(plans, "")...), Options{}); slices.Contains(Codes(r.Warnings), CodeOtherPlans) {
+			t.Errorf("%s: other plans than none", plans)
+		}
+	}
+}
+
+// TestSnapshotOfAnotherRun: what the seal does not cover of a snapshot is compared
+// and warned of; a name that is there twice in what it covers is refused.
+func TestSnapshotOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	v := loadVector(t, "p01-full-run-unsigned")
+	o := v.options(t, Strict)
+	honest := *o.Artifact
+	for name, c := range map[string]struct {
+		run, prompt string
+		want        int
+	}{
+		"its own":        {o.RunID, v.Inputs.Location.PromptHash, 0},
+		"silent":         {"", "", 0},
+		"another run":    {segments.RunID(segments.Sum(nil)), "", 1},
+		"another prompt": {o.RunID, strings.Repeat("0", 64), 1},
+		"both":           {"x", "y", 2},
+	} {
+		doc := honest
+		doc.RunID, doc.PromptHash = c.run, c.prompt
+		for _, mode := range []Mode{Strict, Reference} {
+			o.Artifact, o.Mode = &doc, mode
+			r := verifyBytes(v.bundle, o)
+			n := 0
+			for _, f := range r.Warnings {
+				if f.Code == CodeArtifactOther {
+					n++
+				}
+			}
+			if mode == Reference && n != 0 || mode == Strict && n != c.want || r.ExitCode != ExitPass {
+				t.Errorf("%s, %s: exit code %d, %+v", name, mode, r.ExitCode, r.Warnings)
+			}
+		}
+	}
+	body := string(readFile(t, v.dir+"/"+v.Inputs.Artifact))
+	twice := strings.Replace(body, `"parsed_preimage":{`, `"parsed_preimage":{"expr":{"op":"delete_everything"},`, 1)
+	if _, err := segments.DecodeSealDocument([]byte(twice)); err == nil || twice == body {
+		t.Error("J09: a snapshot with a name twice")
+	}
+}
+
 func TestLocationOf(t *testing.T) {
 	t.Parallel()
 	tenant := "acme"

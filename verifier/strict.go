@@ -201,8 +201,24 @@ func (j *judge) snapshot(asked string) {
 	}
 	if detail := sealFault(&j.env.Scope, j.o.Artifact, *j.facts.wanted); detail != "" {
 		j.fail(CodeRunSealMismatch, "%s", detail)
+	} else if asked == segments.RunID(*j.facts.wanted) {
+		j.strange(asked)
 	}
 	j.note("run_seal", StatusPass, "%s", j.facts.wanted)
+}
+
+// strange looks at what a seal that holds does not cover: whose snapshot it says
+// it is. The session is left out: the format's vectors have a tampered one warned of
+// as a place that does not fit, and as nothing else.
+func (j *judge) strange(asked string) {
+	doc, scope := j.o.Artifact, &j.env.Scope
+	for _, c := range []struct{ what, says, want string }{
+		{"run", doc.RunID, asked}, {"prompt hash", doc.PromptHash, scope.PromptHash},
+	} {
+		if c.says != "" && c.says != c.want {
+			j.warn(CodeArtifactOther, "the run's snapshot says that it is of %s %s, not %s; the seal does not cover that", c.what, quoted(c.says), quoted(c.want))
+		}
+	}
 }
 
 // hints looks at what is neither hashed nor signed.
@@ -293,6 +309,9 @@ func (j *judge) expectations() {
 	}
 	if last != want && last != first {
 		j.fail(CodeExpectedPlan, "the last committed plan is %s, expected was %s", quoted(last), quoted(want))
+	}
+	if first == want && last == want && j.facts.strange > 0 {
+		j.warn(CodeOtherPlans, "between commits to the expected plan there are %d to others, the first of them to %s", j.facts.strange, quoted(j.facts.stranger))
 	}
 }
 

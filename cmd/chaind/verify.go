@@ -23,7 +23,7 @@ type verifyCmd struct {
 	RunID         string `name:"run-id" help:"This run must be sealed in the chain." placeholder:"ID"`
 	Artifact      string `help:"Run snapshot of --run-id: its JSON body or the stored blob." type:"path" placeholder:"FILE"`
 	ExpectHead    string `help:"The chain, or the run of a trust bundle, must end in this head." placeholder:"HEX"`
-	ExpectPlan    string `help:"The chain must have committed to this plan." placeholder:"HEX"`
+	ExpectPlan    string `help:"The first and the last plan that the chain committed to must be this one." placeholder:"HEX"`
 	ExpectOutcome string `help:"The run of a trust bundle must have ended so: succeeded, failed, cancelled, abandoned, or open." placeholder:"WORD"`
 	IntegrityOnly bool   `help:"Leave the content of trust bundles unchecked. The verdict says so, and is never a pass."`
 	RequireSteps  bool   `help:"Every step of the plan must have been executed."`
