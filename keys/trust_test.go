@@ -267,3 +267,31 @@ func FuzzParseEnvironment(f *testing.F) {
 		}
 	})
 }
+
+// TestTooManyEntries counts repeated entries, and empty places, before they fold.
+func TestTooManyEntries(t *testing.T) {
+	t.Parallel()
+	list := func(n int) []string { return slices.Repeat([]string{hex7}, n) }
+	file := func(n int) []FileEntry { return slices.Repeat([]FileEntry{{PublicKey: hex7}}, n) }
+	for source, read := range map[string]func(n int) ([]Entry, error){
+		"environment": func(n int) ([]Entry, error) { return ParseEnvironment(strings.Join(list(n), ",")) },
+		"flag":        func(n int) ([]Entry, error) { return ParseFlags(list(n)) },
+		"file":        func(n int) ([]Entry, error) { return ParseFile(file(n)) },
+	} {
+		if entries, err := read(MaxTrustEntries); err != nil || len(entries) != MaxTrustEntries {
+			t.Errorf("%s: %d entries at the limit, %v", source, len(entries), err)
+		}
+		_, err := read(MaxTrustEntries + 1)
+		entry, ok := errors.AsType[*EntryError](err)
+		if !ok || !errors.Is(err, ErrTooManyEntries) || entry.Source != source || entry.Position != MaxTrustEntries+1 {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	if _, err := ParseEnvironment(strings.Repeat(",", MaxTrustEntries)); !errors.Is(err, ErrTooManyEntries) {
+		t.Errorf("empty places: %v", err)
+	}
+	half := strings.Join(list(MaxTrustEntries/2+1), ",")
+	if _, err := ParseFlags([]string{half, half}); !errors.Is(err, ErrTooManyEntries) {
+		t.Errorf("two flags: %v", err)
+	}
+}

@@ -182,6 +182,29 @@ func TestNewRunsOfKnownHead(t *testing.T) {
 	}
 }
 
+// TestLaterSealKeepsItsPlace: another chain with the same head that was sealed
+// earlier does not move the head back in the history, nor the pointer to what was
+// sealed between the two.
+func TestLaterSealKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	s := openSidecars(t, NewMemory())
+	twice, _ := testEvidence(testPlace, "twice", false, runID(1))
+	between, _ := testEvidence(testPlace, "between", false, runID(1))
+	twice.Sealed = Position{2, 1}
+	write(t, s, twice)
+	between.Sealed = Position{1, 7}
+	write(t, s, between)
+	twice.Sealed = Position{1, 5}
+	write(t, s, twice)
+	heads, err := s.RunHeads(t.Context(), testPlace, runID(1))
+	if diff := cmp.Diff([]RunHead{{between.Head, Position{1, 7}}, {twice.Head, Position{2, 1}}}, heads); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if found, err := s.ReadRun(t.Context(), testPlace, runID(1)); err != nil || *found.Head != twice.Head {
+		t.Errorf("pointer to %+v, %v", found, err)
+	}
+}
+
 // TestReferencePointer: the reference keeps no history, so a head that only its
 // pointer named is entered before the pointer moves.
 func TestReferencePointer(t *testing.T) {

@@ -1,7 +1,10 @@
 package verifier
 
 import (
+	"bytes"
+	"crypto/sha512"
 	"encoding/hex"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -116,5 +119,47 @@ func TestSignatureWithoutHead(t *testing.T) {
 	r := verifyBytes(segments.AppendBundle(nil, b), Options{})
 	if r.Verdict != Empty || !slices.Contains(Codes(r.Errors), CodeSignatureInvalid) {
 		t.Errorf("%s, %v", r.Verdict, Codes(r.Errors))
+	}
+}
+
+// withSmallR signs the vector's bundle with the honest key 7 and, as no honest
+// signer does, the identity for R: S = k*a fits the equation for every message.
+func withSmallR(t *testing.T) []byte {
+	t.Helper()
+	b, _, err := segments.ReadBundle(bytes.NewReader(signedBy(t, seed7)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	little := func(raw []byte) *big.Int {
+		raw = slices.Clone(raw)
+		slices.Reverse(raw)
+		return new(big.Int).SetBytes(raw)
+	}
+	secret := sha512.Sum512(seed7[:32])
+	secret[0] &= 248
+	secret[31] = secret[31]&127 | 64
+	r := append([]byte{1}, make([]byte, 31)...)
+	k := sha512.Sum512(slices.Concat(r, seed7[32:], segments.AppendHeadMessage(nil, &b.Scope, *b.Head)))
+	product := new(big.Int).Mul(little(k[:]), little(secret[:32]))
+	scalar := product.Mod(product, order).FillBytes(make([]byte, 32))
+	slices.Reverse(scalar)
+	b.Signature.SignatureHex = hex.EncodeToString(append(r, scalar...))
+	return segments.AppendBundle(nil, b)
+}
+
+// TestSmallOrderR: a signature whose R is of small order holds for the reference,
+// and strict mode refuses it also where the key is trusted.
+func TestSmallOrderR(t *testing.T) {
+	t.Parallel()
+	text := withSmallR(t)
+	for _, list := range []*keys.TrustList{nil, listOf(t, keys.FileEntry{PublicKey: hex7})} {
+		r := verifyBytes(text, Options{Trust: list})
+		if r.ExitCode != ExitEnvelope || !slices.Equal(Codes(r.Errors), []Code{CodeSignatureInvalid}) || r.Signature.State != keys.StateInvalid {
+			t.Errorf("strict: exit code %d, %v, %s", r.ExitCode, Codes(r.Errors), r.Signature.State)
+		}
+		if r := verifyBytes(text, Options{Mode: Reference, Trust: list}); r.ExitCode != ExitPass {
+			t.Errorf("reference: exit code %d: %s", r.ExitCode, r.Summary)
+		}
 	}
 }
