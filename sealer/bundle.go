@@ -123,20 +123,29 @@ func (s *Sealer) writeBundle(ctx context.Context, record *store.ChainRecord, sig
 		return err
 	}
 	if written.Outcome != sidecar.Kept && written.Bytes != uint64(len(text)) {
-		return fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
+		return fmt.Errorf("%w: %s was written differently", ErrContradiction, written.Path)
 	}
 	if written.Outcome == sidecar.Kept {
 		s.log.Warn("another trust bundle with this root was first and stands", "path", written.Path)
 	}
+	describeBundle(result, root, written)
+	return nil
+}
+
+func describeBundle(result *store.SealResult, root segments.Digest, written sidecar.Written) {
 	result.BundlePath, result.BundleRoot = written.Path, root
 	result.BundleBytes, result.BundleSHA256 = written.Bytes, written.SHA256
-	return nil
+}
+
+func isLong(record *store.ChainRecord) bool {
+	st := record.Fixed.State
+	return st.Segments+st.Rejected+uint64(len(st.Steps)) >= longChain
 }
 
 // enter lets one chain of some length at a time be packed: its bundle is in
 // memory as a whole, several times over while it is checked.
 func (s *Sealer) enter(ctx context.Context, record *store.ChainRecord) (leave func(), err error) {
-	if st := record.Fixed.State; st.Segments+st.Rejected+uint64(len(st.Steps)) < longChain {
+	if !isLong(record) {
 		return func() {}, nil
 	}
 	select {

@@ -76,7 +76,11 @@ func TestLongChain(t *testing.T) {
 	runtime.GC()
 	stop, peak := watchHeap()
 	sealed := Sealed{}
-	_, _, err = New(Config{Store: l, Sidecars: openSidecars(t, dir)}).sealEvidence(t.Context(), &l.jobs[0], &sealed)
+	s := New(Config{Store: l, Sidecars: openSidecars(t, dir)})
+	d, err := s.prepare(t.Context(), &l.jobs[0])
+	if err == nil {
+		_, _, err = s.sealEvidence(t.Context(), d, &sealed)
+	}
 	stop()
 	if err != nil {
 		t.Fatal(err)

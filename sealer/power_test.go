@@ -71,6 +71,13 @@ func (f *forgetful) follow(op, name string) {
 		parent.cached[base] = f.node(name)
 	case "unlink":
 		delete(parent.cached, base)
+	case "syncfs":
+		for _, n := range f.nodes {
+			n.synced = n.cached
+		}
+		for _, d := range f.dirs {
+			d.synced = maps.Clone(d.cached)
+		}
 	case "fsync":
 		if d := f.dirs[name]; d != nil {
 			d.synced = maps.Clone(d.cached)

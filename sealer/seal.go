@@ -28,9 +28,67 @@ func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 		}
 		return sealed, nil
 	}
-	evidence, signature, err := s.sealEvidence(ctx, job, &sealed)
+	d, err := s.prepare(ctx, job)
 	if err != nil {
 		return Sealed{}, err
+	}
+	done, err := s.sealBoth(ctx, record, d, &sealed)
+	if err == nil && !done {
+		err = s.sealApart(ctx, record, d, &sealed)
+	}
+	if err != nil {
+		return Sealed{}, err
+	}
+	return sealed, nil
+}
+
+// prepare makes the evidence and keeps the snapshots. A crash after that leaves
+// snapshots, which belong to the run whether or not there is evidence yet.
+func (s *Sealer) prepare(ctx context.Context, job *store.SealJob) (*draft, error) {
+	p, err := s.plan(job.Key, &job.Fixed, s.signer())
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.draft(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.writeSnapshots(ctx, p)
+}
+
+// sealBoth makes the trust bundle over the evidence as it was made now, and writes
+// both together. It has done nothing when that cannot be, because other evidence
+// stands under the head, or because the trust bundle fails or takes long, for which
+// the evidence does not wait.
+func (s *Sealer) sealBoth(ctx context.Context, record *store.ChainRecord, d *draft, sealed *Sealed) (done bool, err error) {
+	if isLong(record) {
+		return false, nil
+	}
+	text, root, err := Pack(ctx, s.cfg.Store, record, d.signature, s.signer())
+	if err != nil {
+		return false, ctx.Err()
+	}
+	evidence, bundle, err := s.cfg.Sidecars.WriteBoth(ctx, d.evidence(false), bundleOf(record.Key, root, text))
+	if errors.Is(err, sidecar.ErrApart) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if evidence.SHA256 != d.sum || bundle.Bytes != uint64(len(text)) {
+		return false, fmt.Errorf("%w: %s or %s was written differently", ErrContradiction, evidence.Path, bundle.Path)
+	}
+	sealed.Standing, sealed.Result = evidence.Outcome, d.result(evidence)
+	describeBundle(&sealed.Result, root, bundle)
+	return true, nil
+}
+
+// sealApart writes the evidence, and then the trust bundle over what stands under
+// the head, with the names of the evidence beside it.
+func (s *Sealer) sealApart(ctx context.Context, record *store.ChainRecord, d *draft, sealed *Sealed) error {
+	evidence, signature, err := s.sealEvidence(ctx, d, sealed)
+	if err != nil {
+		return err
 	}
 	// A crash here leaves evidence without a trust bundle; the next run of the
 	// job finds the same evidence, and so makes the bundle over its signature.
@@ -44,45 +102,29 @@ func (s *Sealer) seal(ctx context.Context, job *store.SealJob) (Sealed, error) {
 		pointed <- s.cfg.Sidecars.Point(ctx, *evidence)
 	}()
 	err = s.writeBundle(ctx, record, signature, &sealed.Result)
-	if err = errors.Join(<-pointed, err); err != nil {
-		return Sealed{}, err
-	}
-	return sealed, nil
+	return errors.Join(<-pointed, err)
 }
 
 // sealEvidence writes the evidence under its head, and returns it and the
 // signature that the bundle that stands there carries; nil and none when that
 // bundle has another scope and so is not this chain's.
-func (s *Sealer) sealEvidence(ctx context.Context, job *store.SealJob, sealed *Sealed) (*sidecar.Evidence, *segments.Signature, error) {
-	p, err := s.plan(job.Key, &job.Fixed, s.signer())
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := s.draft(ctx, p)
-	if err != nil {
-		return nil, nil, err
-	}
-	// A crash here leaves snapshots, which belong to the run whether or not
-	// there is evidence yet.
-	if err := s.writeSnapshots(ctx, p); err != nil {
-		return nil, nil, err
-	}
+func (s *Sealer) sealEvidence(ctx context.Context, d *draft, sealed *Sealed) (*sidecar.Evidence, *segments.Signature, error) {
 	evidence := d.evidence(false)
 	written, err := s.cfg.Sidecars.WriteHead(ctx, evidence)
 	if err != nil {
 		return nil, nil, err
 	}
 	if written.Outcome != sidecar.Kept && written.SHA256 != d.sum {
-		return nil, nil, fmt.Errorf("%w: %s reads back differently", ErrContradiction, written.Path)
+		return nil, nil, fmt.Errorf("%w: %s was written differently", ErrContradiction, written.Path)
 	}
 	// A crash here leaves everything but the end of the job; the next run of it
 	// finds the same bytes.
 	sealed.Standing, sealed.Result = written.Outcome, d.result(written)
-	signature := p.signature
-	if written.Outcome == sidecar.Kept && !sameScope(&written.Standing.Scope, &p.scope) {
-		s.log.Error("the evidence of another scope stands under this head: the chain has no evidence file", "tenant", job.Key.Tenant,
-			"chain", job.Key.Chain, "path", written.Path)
-		sealed.Standing, sealed.Result = written.Outcome, store.SealResult{Class: string(p.class), Head: &p.head}
+	signature := d.signature
+	if written.Outcome == sidecar.Kept && !sameScope(&written.Standing.Scope, &d.scope) {
+		s.log.Error("the evidence of another scope stands under this head: the chain has no evidence file", "tenant", d.key.Tenant,
+			"chain", d.key.Chain, "path", written.Path)
+		sealed.Standing, sealed.Result = written.Outcome, store.SealResult{Class: string(d.class), Head: &d.head}
 		return nil, nil, nil
 	}
 	if written.Outcome == sidecar.Kept {

@@ -42,6 +42,11 @@ func (b *Bundle) byChain() string {
 func (b *Bundle) pointer() string { return b.byChain() + ".root" }
 func (b *Bundle) entry() string   { return b.byChain() + "/" + b.Root.String() }
 
+// names are the blobs that lead from the chain to the bundle.
+func (b *Bundle) names() []Blob {
+	return []Blob{{Name: b.entry(), Body: Bytes(nil)}, {Name: b.pointer(), Body: Bytes([]byte(b.Root.String()))}}
+}
+
 func (b *Bundle) validate() error {
 	if b.Chain == "" || !isTenant(b.Chain) && b.Chain != "_" {
 		return fmt.Errorf("%w: chain %q", ErrName, clip(b.Chain))
@@ -63,12 +68,7 @@ func (s *Sidecars) WriteBundle(ctx context.Context, b Bundle) (Written, error) {
 	}
 	// A crash from here on leaves a bundle that no chain names yet: the seal
 	// job, which is still there, comes here again.
-	err = parallel(2, func(i int) error {
-		if i == 0 {
-			return s.blobs.Put(ctx, b.entry(), Bytes(nil))
-		}
-		return s.blobs.Put(ctx, b.pointer(), Bytes([]byte(b.Root.String())))
-	})
+	err = s.put(ctx, nil, b.names())
 	if err != nil {
 		return Written{}, fmt.Errorf("write pointer to bundle of root %s: %w", b.Root, err)
 	}

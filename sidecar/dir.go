@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaind/chaind/internal/durable"
@@ -133,6 +134,23 @@ func (d *Dir) PutOnce(ctx context.Context, name string, body Body) error {
 	err := d.files.WriteOnce(name, body)
 	if _, ok := errors.AsType[*durable.ConflictError](err); ok {
 		return &ConflictError{Name: name}
+	}
+	return err
+}
+
+// PutGroup puts many blobs for few waits for the disk (package durable,
+// [durable.Dir.WriteGroup]).
+func (d *Dir) PutGroup(ctx context.Context, first, then []Blob) error {
+	files := make([]durable.File, 0, len(first)+len(then))
+	for _, b := range slices.Concat(first, then) {
+		if err := d.checkWrite(ctx, b.Name); err != nil {
+			return fmt.Errorf("write blob: %w", err)
+		}
+		files = append(files, durable.File(b))
+	}
+	err := d.files.WriteGroup(files[:len(first)], files[len(first):])
+	if conflict, ok := errors.AsType[*durable.ConflictError](err); ok {
+		return &ConflictError{Name: conflict.Name}
 	}
 	return err
 }

@@ -34,35 +34,58 @@ func (a RunHead) compare(b RunHead) int {
 	return cmp.Or(a.Sealed.compare(b.Sealed), slices.Compare(a.Head[:], b.Head[:]))
 }
 
+// pointers are the names of the pointers that the evidence has to have.
+func (e *Evidence) pointers() []string {
+	if e.Class != Heads {
+		return nil
+	}
+	names := make([]string, len(e.RunIDs), len(e.RunIDs)+1)
+	for i, id := range e.RunIDs {
+		names[i] = e.Place.pointer(id)
+	}
+	return names
+}
+
+// names are the blobs that lead from the run ids to the head. The caller holds the
+// locks of the pointers until it has put them.
+func (s *Sidecars) names(ctx context.Context, e *Evidence) ([]Blob, error) {
+	if e.Class != Heads {
+		return nil, nil
+	}
+	blobs := make([]Blob, 0, 2*len(e.RunIDs)+2)
+	for _, id := range e.RunIDs {
+		entry, pointer, err := s.point(ctx, e, id)
+		if err != nil {
+			return nil, fmt.Errorf("read pointer of run %s: %w", id, err)
+		}
+		blobs = append(blobs, entry, pointer)
+	}
+	return blobs, nil
+}
+
 // point enters the head into the history of a run id and gives it the pointer
-// unless a head that was sealed later has it. A crash after any step, or a
-// failed one, is made good by the same call: each blob is written anew even if
-// it reads right, since it may never have reached the disk.
-func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) error {
-	pointer, history := e.Place.pointer(runID), e.Place.history(runID)
-	defer s.locks.lock(pointer)()
+// unless a head that was sealed later has it. A crash that leaves one of the two
+// out, or a failed call, is made good by the same call: each blob is written anew
+// even if it reads right, since it may never have reached the disk.
+func (s *Sidecars) point(ctx context.Context, e *Evidence, runID string) (entry, pointer Blob, err error) {
+	history := e.Place.history(runID)
 	ours := RunHead{Head: e.Head, Sealed: e.Sealed}
 	have, err := s.readEntry(ctx, history, e.Head)
 	if err == nil && have.compare(ours) > 0 {
 		ours = have
 	}
 	if err != nil && !replaceable(err) {
-		return err
+		return Blob{}, Blob{}, err
 	}
 	last, err := s.lastHead(ctx, e.Place, runID, err == nil)
 	if err != nil {
-		return err
+		return Blob{}, Blob{}, err
 	}
 	if last.compare(ours) < 0 {
 		last = ours
 	}
-	// Whichever of the two a crash leaves out is written by the next call.
-	return parallel(2, func(i int) error {
-		if i == 0 {
-			return s.blobs.Put(ctx, history+e.Head.String(), entryBody(ours.Sealed))
-		}
-		return s.blobs.Put(ctx, pointer, Bytes([]byte(last.Head.String())))
-	})
+	return Blob{Name: history + e.Head.String(), Body: entryBody(ours.Sealed)},
+		Blob{Name: e.Place.pointer(runID), Body: Bytes([]byte(last.Head.String()))}, nil
 }
 
 // lastHead is the head that the pointer names, or the last one of the history

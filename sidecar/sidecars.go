@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,15 +54,28 @@ type Sidecars struct {
 }
 
 // locks keep the writes under one name apart: each looks at what is there and
-// then replaces it. Different names may share a lock; nobody holds two.
-type locks [256]sync.Mutex
+// then replaces it. Different names may share a lock.
+type locks [4096]sync.Mutex
 
-func (l *locks) lock(name string) (unlock func()) {
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	m := &l[h.Sum32()%uint32(len(l))]
-	m.Lock()
-	return m.Unlock
+// lock takes the locks of names, all at once or, which comes to the same, in their
+// order; nobody takes more while holding some.
+func (l *locks) lock(names ...string) (unlock func()) {
+	which := make([]uint32, len(names))
+	for i, name := range names {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		which[i] = h.Sum32() % uint32(len(l))
+	}
+	slices.Sort(which)
+	which = slices.Compact(which)
+	for _, i := range which {
+		l[i].Lock()
+	}
+	return func() {
+		for _, i := range which {
+			l[i].Unlock()
+		}
+	}
 }
 
 const minRetention = time.Minute

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/chaind/chaind/segments"
@@ -68,13 +69,8 @@ func (s *Sidecars) Write(ctx context.Context, e Evidence) (Written, error) {
 // WriteHead is the first half of [Sidecars.Write]: the bundle under its head. The
 // other half, [Sidecars.Point], must not begin before it has succeeded.
 func (s *Sidecars) WriteHead(ctx context.Context, e Evidence) (Written, error) {
-	if err := checkClass(e.Place, e.Class); err != nil {
+	if err := e.validate(); err != nil {
 		return Written{}, fmt.Errorf("write evidence: %w", err)
-	}
-	for _, id := range e.RunIDs {
-		if err := checkRun(e.Place, id); err != nil {
-			return Written{}, fmt.Errorf("write evidence: %w", err)
-		}
 	}
 	w, err := s.writeHead(ctx, &e)
 	if err != nil {
@@ -90,12 +86,35 @@ func (s *Sidecars) Point(ctx context.Context, e Evidence) error {
 	if e.Class != Heads {
 		return nil
 	}
-	return parallel(len(e.RunIDs), func(i int) error {
-		if err := s.point(ctx, &e, e.RunIDs[i]); err != nil {
-			return fmt.Errorf("write pointer of run %s: %w", e.RunIDs[i], err)
+	for ids := range slices.Chunk(e.RunIDs, maxGroup) {
+		some := e
+		some.RunIDs = ids
+		if err := s.pointSome(ctx, &some); err != nil {
+			return fmt.Errorf("write pointers of run %s and %d more: %w", ids[0], len(ids)-1, err)
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+func (s *Sidecars) pointSome(ctx context.Context, e *Evidence) error {
+	defer s.locks.lock(e.pointers()...)()
+	names, err := s.names(ctx, e)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, nil, names)
+}
+
+func (e *Evidence) validate() error {
+	if err := checkClass(e.Place, e.Class); err != nil {
+		return err
+	}
+	for _, id := range e.RunIDs {
+		if err := checkRun(e.Place, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxParallel bounds the writes of one bundle that wait for the disk at once.

@@ -34,8 +34,8 @@ type File struct {
 //
 // When WriteGroup returns an error, each file holds what it held before or its new
 // bytes, and if any of then holds new ones all of first are durable. A
-// [*ConflictError] of one of first has left all of then as they were. No name may
-// be given twice.
+// [*ConflictError], or [ErrNotRegular], of one of first has left those after it and
+// all of then as they were. No name may be given twice.
 func (d *Dir) WriteGroup(first, then []File) error { return d.write(first, then) }
 
 func (d *Dir) write(steps ...[]File) error {
@@ -292,6 +292,9 @@ type syncing struct {
 // sync makes files and the entries of directories durable: in a crowd by one
 // shared sync, else each by its own fsync, all of them at once.
 func (g *group) sync(list []syncing, dirs []string) error {
+	if len(list)+len(dirs) == 0 {
+		return nil
+	}
 	if g.d.shared.crowded() {
 		return g.d.call("syncfs", ".", g.d.shared.wait)
 	}
