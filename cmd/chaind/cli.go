@@ -70,6 +70,7 @@ func parse(c *cli, a *app, args []string) (ctx *kong.Context, code int, err erro
 	}()
 	parser, err := kong.New(c,
 		kong.Name("chaind"),
+		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.Description(description),
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),

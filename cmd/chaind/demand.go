@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,6 +29,20 @@ func (a *app) checkDemands(ctx *kong.Context) error {
 			return usageError("--%s is empty (from %s): give it a value, or leave it out", flag.Name, from)
 		}
 	}
+	return nil
+}
+
+// decodePath makes a path absolute, as the parser's own decoder does, but leaves an
+// empty one, which that would make the working directory, as it is.
+func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
+	var path string
+	if err := ctx.Scan.PopValueInto("file", &path); err != nil {
+		return err
+	}
+	if path != "-" && strings.TrimSpace(path) != "" {
+		path = kong.ExpandPath(path)
+	}
+	target.SetString(path)
 	return nil
 }
 

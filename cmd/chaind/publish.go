@@ -24,6 +24,7 @@ type publishCmd struct {
 	brokerFlags
 	Lint    bool          `help:"Only check the events; nothing is sent."`
 	Wait    time.Duration `help:"Wait this long for the daemon's receipts, which follow the durable commit, and tell what became of the events. 0: do not wait." default:"10s"`
+	Sealed  bool          `help:"Wait, within the same time, until the evidence of the chains that end is written, too."`
 	MaxSize int           `name:"max-event-bytes" help:"Size limit that --lint applies." default:"1048576"`
 	JSON    bool          `help:"Print JSON."`
 }
@@ -41,6 +42,7 @@ Exit code: 0 all events are durable in their chains (or sent, with --wait 0; or 
 Examples:
   chaind publish --lint run.jsonl
   chaind publish run.jsonl
+  chaind publish --sealed run.jsonl && chaind verify …
   generate-events | chaind publish -`
 }
 
@@ -111,6 +113,7 @@ type published struct {
 	Verdicts map[string]int `json:"verdicts"`
 	Faults   []fault        `json:"faults"`
 	Waiting  int            `json:"without_receipt"`
+	Unsealed int            `json:"without_seal"` // chains that have ended, with --sealed
 }
 
 // fault is an event that did not enter its chain.
@@ -156,6 +159,9 @@ func (c *publishCmd) finish(a *app, r published) error {
 	case r.Waiting > 0:
 		return cannot(fmt.Errorf("%d events are without a receipt", r.Waiting),
 			"they are in the stream; is the daemon taking events in? Publishing again is harmless and brings receipts")
+	case r.Unsealed > 0:
+		return cannot(fmt.Errorf("%d chains have ended and are without evidence yet", r.Unsealed),
+			"the daemon goes on trying; /readyz and chaind chain say what keeps it")
 	case len(r.Faults) > 0:
 		return silent(exitSemantic)
 	}
@@ -225,7 +231,7 @@ func (c *publishCmd) publish(a *app, in io.Reader) error {
 	if c.Wait == 0 {
 		result.Verdicts["sent"] = len(lines)
 	} else {
-		answers.await(a.ctx, c.Wait, lines, &result)
+		answers.await(a.ctx, c.Wait, lines, c.Sealed, &result)
 	}
 	slices.SortFunc(result.Faults, func(x, y fault) int { return x.Line - y.Line })
 	return c.finish(a, result)
@@ -270,25 +276,54 @@ func newAnswers() *answers { return &answers{receipts: make(chan *emitter.Receip
 
 func (w *answers) take(r *emitter.Receipt) { w.receipts <- r }
 
-// await gathers the verdicts of the published lines, until all are there, the
-// time is over or the context ends.
-func (w *answers) await(ctx context.Context, patience time.Duration, lines map[uint64]int, result *published) {
+// await gathers the verdicts of the published lines, and with sealed the seals of
+// the chains that they end, until all are there, the time is over or the context
+// ends.
+func (w *answers) await(ctx context.Context, patience time.Duration, lines map[uint64]int, sealed bool, result *published) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	result.Waiting = len(lines)
-	for result.Waiting > 0 {
+	chains := sealing{}
+	for result.Waiting > 0 || sealed && result.Unsealed > 0 {
 		select {
 		case <-ctx.Done():
 			return
 		case r := <-w.receipts:
+			mine := false
 			for _, e := range r.Events {
-				if n, mine := lines[e.StreamSeq]; mine {
+				if n, ok := lines[e.StreamSeq]; ok {
 					delete(lines, e.StreamSeq)
 					result.add(n, e)
+					mine = true
 				}
+			}
+			if sealed {
+				chains.note(r, mine)
+				result.Unsealed = chains.open()
 			}
 		}
 	}
+}
+
+// sealing holds what receipts say of chains that end, in whatever order they come.
+type sealing map[events.Key]struct{ ended, sealed bool }
+
+func (s sealing) note(r *emitter.Receipt, mine bool) {
+	key := events.Key{Tenant: r.Tenant, PromptHash: r.PromptHash, Session: r.Session, Chain: r.Chain}
+	c := s[key]
+	c.sealed = c.sealed || r.Type == emitter.ReceiptSealed
+	c.ended = c.ended || mine && r.Type == emitter.ReceiptApplied && r.Outcome != "" && r.Outcome != events.Open
+	s[key] = c
+}
+
+// open counts the chains that have ended and are not sealed.
+func (s sealing) open() (n int) {
+	for _, c := range s {
+		if c.ended && !c.sealed {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *published) add(line int, e emitter.EventReceipt) {
