@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,15 +50,39 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	if c.private {
 		h.Add("Vary", "Authorization")
 	}
-	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+	if given := r.Header.Get("Range"); given != "" && (strings.Count(given, ",") >= maxRanges || !isRange(given)) {
 		// A server may ignore the header (RFC 9110, section 14.2): each range
-		// costs a part of its own, many small ones more than the whole.
+		// costs a part of its own, many small ones more than the whole. One that is
+		// invalid, or in other units, it ignores anyway (sections 14.1.1 and 14.2).
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
 	}
 	// No modification time: the digest is the only validator.
 	http.ServeContent(&contentWriter{ResponseWriter: w}, r, "", time.Time{}, bytes.NewReader(c.body))
 }
+
+// isRange tells whether a Range header is a valid one in bytes: whether it can be
+// satisfied is another question.
+func isRange(header string) bool {
+	set, ok := strings.CutPrefix(header, "bytes=")
+	if !ok {
+		return false
+	}
+	for spec := range strings.SplitSeq(set, ",") {
+		first, last, ok := strings.Cut(strings.Trim(spec, " \t"), "-")
+		from, fromErr := strconv.ParseInt(first, 10, 64)
+		to, toErr := strconv.ParseInt(last, 10, 64)
+		switch {
+		case !ok, first == "" && last == "", first != "" && !isDigits(first), last != "" && !isDigits(last):
+			return false
+		case first != "" && last != "" && fromErr == nil && toErr == nil && from > to:
+			return false
+		}
+	}
+	return true
+}
+
+func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 func (c *content) cacheControl() string {
 	scope := "public, "
