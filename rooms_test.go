@@ -26,7 +26,7 @@ var rooms = map[string][]string{
 	"keys":              {},
 	"keys/openssh":      {"keys", "golang.org/x/crypto/ssh/..."},
 	"verifier":          {"segments", "bundle", "engine/...", "keys", jsontext},
-	"store":             {"segments", "events", "go.etcd.io/bbolt/..."},
+	"store":             {"segments", "events", "go.etcd.io/bbolt/...", "github.com/cespare/xxhash/v2"},
 	"emitter":           {"segments", "events", "github.com/nats-io/nats.go/...", jsontext},
 	"sidecar":           {"segments", "internal/durable"},
 	"sidecar/natsobj":   {"sidecar", "github.com/nats-io/nats.go/...", jsontext}, // the one back end that needs a connection: sidecar itself stays free of it

@@ -30,8 +30,13 @@
 // # Layout, schema version 2
 //
 // Each table is a bucket at the root. A value is its payload followed by the
-// first 8 bytes of SHA-256 over: the table's tag (1 byte), the length of the key
-// (4 bytes, big-endian), the key, the payload. Numbers in keys are big-endian, 8
+// XXH64 (seed 0; 8 bytes, big-endian) of: the table's tag (1 byte), the length of the
+// key (4 bytes, big-endian), the key, the payload. Values of version 1 end with the
+// first 8 bytes of SHA-256 of the same, and are read as they are. The checksum is
+// against disks, memory and file systems that give back something else than they
+// were given; it is none against somebody who writes to the file, who could compute
+// any. That the segments are what they were is told by their digests, and by what is
+// sealed over them. Numbers in keys are big-endian, 8
 // bytes where nothing else is said. In payloads unsigned integers are uvarints,
 // digests 32 bytes, strings carry their length, optional members a byte 0 or 1;
 // the order of the members is that of the fields methods.

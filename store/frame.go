@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 
+	"github.com/cespare/xxhash/v2"
 	"go.etcd.io/bbolt"
 )
 
@@ -54,8 +54,8 @@ func tables() []*table {
 // view is one transaction, read by one goroutine.
 type view struct {
 	tx  *bbolt.Tx
-	h   hash.Hash
-	sum [sha256.Size]byte
+	h   xxhash.Digest
+	sum [sumSize]byte
 
 	horizon uint64   // last arrival number that the transaction knows
 	replays *replays // of readers; nil: the writer, which keeps states itself
@@ -64,18 +64,38 @@ type view struct {
 	lastBucket *bbolt.Bucket
 }
 
-func newView(tx *bbolt.Tx) *view { return &view{tx: tx, h: sha256.New()} }
+func newView(tx *bbolt.Tx) *view { return &view{tx: tx} }
 
-// checksum covers table, key and payload, so that no value fits elsewhere.
+// checksum covers table, key and payload, so that no value fits elsewhere. It is
+// valid until the next one is computed.
 func (v *view) checksum(t *table, key, payload []byte) []byte {
-	var head [5]byte
-	head[0] = t.tag
-	binary.BigEndian.PutUint32(head[1:], uint32(len(key)))
+	head := sumHead(t, key)
 	v.h.Reset()
 	v.h.Write(head[:])
 	v.h.Write(key)
 	v.h.Write(payload)
-	return v.h.Sum(v.sum[:0])[:sumSize]
+	return binary.BigEndian.AppendUint64(v.sum[:0], v.h.Sum64())
+}
+
+func sumHead(t *table, key []byte) (head [5]byte) {
+	head[0] = t.tag
+	binary.BigEndian.PutUint32(head[1:], uint32(len(key)))
+	return head
+}
+
+// matches tells whether a payload has the checksum that stands behind it: the
+// present one, or that of schema version 1.
+func (v *view) matches(t *table, key, payload, sum []byte) bool {
+	return string(v.checksum(t, key, payload)) == string(sum) || string(oldChecksum(t, key, payload)) == string(sum)
+}
+
+// oldChecksum is what values had in schema version 1.
+func oldChecksum(t *table, key, payload []byte) []byte {
+	head, h := sumHead(t, key), sha256.New()
+	h.Write(head[:])
+	h.Write(key)
+	h.Write(payload)
+	return h.Sum(nil)[:sumSize]
 }
 
 // open checks a stored value and returns its payload, which is part of the
@@ -85,7 +105,7 @@ func (v *view) open(t *table, key, value []byte) ([]byte, error) {
 		return nil, corrupt(t, key, "value is shorter than its checksum")
 	}
 	payload := value[:len(value)-sumSize]
-	if string(v.checksum(t, key, payload)) != string(value[len(payload):]) {
+	if !v.matches(t, key, payload, value[len(payload):]) {
 		return nil, corrupt(t, key, "value does not match its checksum")
 	}
 	return payload, nil
