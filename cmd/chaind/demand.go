@@ -12,11 +12,11 @@ import (
 // demanding are the flags that ask for a check, a signature or a closed door. An
 // empty value of theirs, from an unset variable in somebody's script say, would
 // quietly ask for nothing, and what was not checked would look as if it had
-// passed. Leaving the flag out is how to ask for nothing.
+// passed, or what was not written as if it lay there. Leaving the flag out is how to ask for nothing.
 var demanding = []string{
 	"trusted-pubkey", "trust-file", "expect-head", "expect-plan", "expect-outcome", "artifact",
 	"signing-key", "signing-key-passphrase", "signing-agent", "http-tokens", "http-cert", "http-key", "http-hosts",
-	"nats-ca", "nats-creds", "nats-cert", "nats-key", "artifacts", "artifacts-dir",
+	"nats-ca", "nats-creds", "nats-cert", "nats-key", "artifacts", "artifacts-dir", "out", "output", "file",
 }
 
 // checkDemands refuses empty values of demanding flags, wherever they are from.

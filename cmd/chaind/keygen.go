@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/chaind/chaind/internal/daemon"
 )
@@ -23,8 +24,11 @@ Examples:
 }
 
 func (c *keygenCmd) Run(a *app) error {
+	if strings.TrimSpace(c.File) == "" {
+		return usageError("name a file for the key: the name is empty")
+	}
 	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
-		return usageError("name a file for the key: %s is a directory (which an empty name stands for, too)", c.File)
+		return usageError("name a file for the key: %s is a directory", c.File)
 	}
 	key, err := daemon.CreateKey(c.File)
 	if errors.Is(err, fs.ErrExist) {
