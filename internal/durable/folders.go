@@ -21,6 +21,7 @@ type folder struct {
 
 	mu     sync.Mutex
 	handle *os.File // of the same directory, to sync it; nil until it is asked for
+	fd     uintptr  // of handle; asking the handle each time costs two system calls
 
 	// Of folders, under its lock.
 	uses int    // who holds it
@@ -39,7 +40,7 @@ func (f *folder) file() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.handle = h
+	f.handle, f.fd = h, h.Fd()
 	return h, nil
 }
 

@@ -216,7 +216,11 @@ func (g *group) closeAll() error {
 // settle syncs what is staged and the entries of the directories on the way.
 func (g *group) settle() error {
 	list := make([]syncing, 0, len(g.staged)+len(g.way.unsynced))
+	several := len(g.staged) > 1 && !g.d.shared.crowded()
 	for _, s := range g.staged {
+		if several {
+			startWriting(s.f) // all are on their way before the first is waited for
+		}
 		list = append(list, syncing{s.tempName(), s.f})
 	}
 	dirs := make([]string, len(g.way.unsynced))
@@ -324,9 +328,6 @@ func (d *Dir) syncEach(list []syncing) error {
 			errs[i] = d.call("fsync", s.name, s.f.Sync)
 		}
 		return errors.Join(errs...)
-	}
-	for _, s := range list {
-		startWriting(s.f)
 	}
 	var wg sync.WaitGroup
 	for i, s := range list {

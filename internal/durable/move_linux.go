@@ -34,13 +34,10 @@ func moveNew(root *os.Root, from *folder, base string, to *folder, name string) 
 }
 
 func renameAt(from *folder, base string, to *folder, name string, flags uintptr) error {
-	a, err := from.file()
-	if err != nil {
-		return err
-	}
-	b, err := to.file()
-	if err != nil {
-		return err
+	for _, f := range []*folder{from, to} {
+		if _, err := f.file(); err != nil {
+			return err
+		}
 	}
 	old, err := syscall.BytePtrFromString(base)
 	if err != nil {
@@ -51,7 +48,7 @@ func renameAt(from *folder, base string, to *folder, name string, flags uintptr)
 		return err
 	}
 	for {
-		_, _, errno := syscall.Syscall6(sysRenameAt2, a.Fd(), uintptr(unsafe.Pointer(old)), b.Fd(), uintptr(unsafe.Pointer(last)), flags, 0)
+		_, _, errno := syscall.Syscall6(sysRenameAt2, from.fd, uintptr(unsafe.Pointer(old)), to.fd, uintptr(unsafe.Pointer(last)), flags, 0)
 		switch errno {
 		case 0:
 			return nil
