@@ -109,7 +109,7 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	c.next.pending = append(c.next.pending, pend{ent.Arrival, lists})
 	c.next.last.advance(ent, lists)
 	if e.ID != "" && effect.Verdict != events.Duplicate {
-		c.ids[c.state.LastEventID] = ent.after() // the state's copy: e.ID holds on to the whole payload
+		w.s.hold(c, c.state.LastEventID, ent.after()) // the state's copy: e.ID holds on to the whole payload
 	}
 	if effect.Verdict == events.Finished {
 		return w.fix(c, ent)

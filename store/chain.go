@@ -114,8 +114,8 @@ type chain struct {
 	// The rest belongs to the writer.
 	next   chainView // as the running transaction will leave it
 	state  *events.State
-	ids    map[string]holder // ids of the pending entries; nil with state
-	recent *list.Element     // in Store.recent, while state is there
+	ids    chainIDs      // empty without state
+	recent *list.Element // in Store.recent, while state is there
 
 	touched bool // in the running transaction
 	flushed bool // in the running transaction
@@ -160,7 +160,7 @@ func nameKey(k events.Key) []byte {
 // in which a state comes into memory, after a restart, a failed transaction, an
 // eviction, and for readers. The record may be newer than the view (it was
 // flushed since); what it already has in it is skipped.
-func (v *view) replay(cv *chainView) (*events.State, map[string]holder, standing, error) {
+func (v *view) replay(cv *chainView) (*events.State, []heldID, standing, error) {
 	rec, err := v.chainRecord(cv.no)
 	if err != nil {
 		return nil, nil, standing{}, inChain(err, cv.last.key)
@@ -169,12 +169,12 @@ func (v *view) replay(cv *chainView) (*events.State, map[string]holder, standing
 }
 
 // replayFrom is replay from a record that may be further than the stored one.
-func (v *view) replayFrom(rec *chainRecord, cv *chainView) (*events.State, map[string]holder, standing, error) {
+func (v *view) replayFrom(rec *chainRecord, cv *chainView) (*events.State, []heldID, standing, error) {
 	state, err := rec.decode(cv.no)
 	if err != nil {
 		return nil, nil, standing{}, err
 	}
-	last, ids := rec.standing, make(map[string]holder, len(cv.pending))
+	last, ids := rec.standing, make([]heldID, 0, len(cv.pending))
 	for _, p := range cv.pending {
 		if p.arrival <= rec.lastArrival || p.arrival > v.horizon {
 			continue
@@ -190,8 +190,8 @@ func (v *view) replayFrom(rec *chainRecord, cv *chainView) (*events.State, map[s
 			return nil, nil, standing{}, inChain(err, rec.key)
 		}
 		last.advance(e, p.lists)
-		if e.EventID != "" {
-			ids[e.EventID] = e.after()
+		if e.EventID != "" && e.verdict != events.Duplicate {
+			ids = append(ids, heldID{e.EventID, e.after()})
 		}
 	}
 	return state, ids, last, nil

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -417,23 +416,19 @@ func (c *checker) entry(v *view, e *entry) error {
 // ids holds the chain's event ids against the journal.
 func (c *checker) ids(no uint64, rec *ChainRecord) error {
 	return c.s.withChain(rec.Key, func(v *view, cv *chainView) error {
-		_, pending, _, err := v.replay(cv)
+		_, ids, _, err := v.replay(cv)
 		if err != nil {
 			return err
 		}
-		prefix := key64(no)
-		err = v.each(tableIDs, prefix, func(k, payload []byte) (bool, error) {
-			if !bytes.HasPrefix(k, prefix) {
-				return false, nil
+		pending := make(map[string]holder, len(ids))
+		for i := range ids {
+			pending[ids[i].id] = ids[i].holder
+		}
+		err = v.eachID(no, func(id string, h *holder) error {
+			if _, newer := pending[id]; newer {
+				return nil
 			}
-			if _, newer := pending[string(k[8:])]; newer {
-				return true, nil
-			}
-			var h holder
-			if err := decode(tableIDs, k, payload, &h); err != nil {
-				return false, err
-			}
-			return true, c.id(v, no, string(k[8:]), &h)
+			return c.id(v, no, id, h)
 		})
 		for id, h := range pending {
 			if err == nil {

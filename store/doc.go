@@ -49,7 +49,7 @@
 //	rejected_at   a    epoch (4), stream sequence       rejection ID (8)
 //	chains        c    chain number                     key, standing, encoded events.State
 //	chain_names   n    tenant 0 prompt 0 session 0 chain  chain number (8)
-//	event_ids     i    chain number, event id           digest, rejected before, arrival number
+//	event_ids     i    chain number, 0 (1), event id    block of ids: id, digest, rejected before, arrival number
 //	chain_lists   l    chain number, list (1), ordinal  arrival numbers from that ordinal on
 //	runs          u    run id, 0, chain number          segment with its first seal
 //	fixed         f    chain number                     the chain as of its end
@@ -68,6 +68,13 @@
 // how many follow it; the value is, for each entry, the length (uvarint) of what it
 // would be alone, and that. Each entry in a frame so has its own checksum, over
 // its own 8-byte arrival number. Version 1 had no frames; it is read as it is.
+//
+// A value of event_ids is a block of up to 32 ids of a chain in ascending order, under
+// the first of them; an id is in the last block that begins at or before it, or in
+// none. Version 1 had a value for each id, under chain number and id, which are read
+// where no block has the id. That an event is new is seen from memory for a chain that
+// began in this process, as long as the hashes of its ids have room there; for others
+// from the table.
 //
 // # Now and then
 //

@@ -106,7 +106,7 @@ func (w *writer) flush(c *chain) error {
 	if err := w.load(c); err != nil {
 		return err
 	}
-	if err := w.flushIDs(c); err != nil {
+	if err := w.storeIDs(c.next.no, c.ids.pending); err != nil {
 		return err
 	}
 	if err := w.flushLists(c); err != nil {
@@ -121,24 +121,7 @@ func (w *writer) flush(c *chain) error {
 		return err
 	}
 	c.next.stored, c.next.pending = c.next.last, nil
-	clear(c.ids)
-	return nil
-}
-
-func (w *writer) flushIDs(c *chain) error {
-	ids := make([]string, 0, len(c.ids))
-	for id := range c.ids {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	var key []byte
-	for _, id := range ids {
-		h := c.ids[id]
-		key = idKey(key[:0], c.next.no, id)
-		if err := w.write(tableIDs, key, &h); err != nil {
-			return err
-		}
-	}
+	w.s.flushedIDs(c)
 	return nil
 }
 
@@ -225,7 +208,10 @@ func (w *writer) load(c *chain) error {
 	if err != nil {
 		return err
 	}
-	c.state, c.ids = state, ids
+	c.state, c.ids = state, chainIDs{complete: c.next.stored.lastArrival == 0}
+	for i := range ids {
+		w.s.hold(c, ids[i].id, ids[i].holder)
+	}
 	c.recent = w.s.recent.PushFront(c)
 	return nil
 }
@@ -235,18 +221,19 @@ func (w *writer) lookup(c *chain, id string) (holder, error) {
 	if id == "" {
 		return holder{}, nil
 	}
-	if h, ok := c.ids[id]; ok {
-		return h, nil
+	if !c.ids.seen.has(w.s.hashID(id)) {
+		if c.ids.complete {
+			return holder{}, nil
+		}
+	} else if h := c.ids.find(id); h != nil {
+		return *h, nil
 	}
 	if c.next.stored.lastArrival == 0 {
 		return holder{}, nil // nothing of this chain is stored outside the journal
 	}
-	w.number = idKey(w.number[:0], c.next.no, id)
-	payload, err := w.holder(w.number)
-	if payload == nil || err != nil {
+	cursor, err := w.idCursor()
+	if err != nil {
 		return holder{}, err
 	}
-	h := new(holder)
-	err = decode(tableIDs, w.number, payload, h)
-	return *h, err
+	return w.storedID(cursor, c.next.no, id)
 }

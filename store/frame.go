@@ -56,6 +56,7 @@ type view struct {
 	tx  *bbolt.Tx
 	h   xxhash.Digest
 	sum [sumSize]byte
+	id  []byte // the key of an id that is looked up
 
 	horizon uint64   // last arrival number that the transaction knows
 	replays *replays // of readers; nil: the writer, which keeps states itself

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,6 +55,7 @@ func open(cfg Config, s *Store) (*Store, error) {
 	}
 	s.cfg, s.mark, s.flush = cfg, &mark{root: root}, defaultFlush
 	s.token, s.done = make(chan struct{}, 1), make(chan struct{})
+	s.idSeed, s.maxIDSlots = maphash.MakeSeed(), maxIDSlots
 	s.jobsAdded, s.rejectionsAdded = make(chan struct{}, 1), make(chan struct{}, 1)
 	if err := s.openIn(root); err != nil {
 		root.Close()

@@ -58,7 +58,7 @@ func TestDamagedChainStopsNoOther(t *testing.T) {
 	}{
 		"its record":  {tableChains, key64(1)},
 		"its name":    {tableNames, nameKey(testKey("c"))},
-		"an event id": {tableIDs, idKey(nil, 1, "b")},
+		"an event id": {tableIDs, blockKey(nil, 1, "a")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

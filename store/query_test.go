@@ -379,7 +379,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	ids := 0
 	for key, c := range s.chains {
-		ids += len(c.ids)
+		ids += len(c.ids.pending)
 		if c.touched || c.flushed || len(c.view.pending) != len(c.next.pending) {
 			t.Errorf("chain %s was left as in the middle of a transaction", key.Chain)
 		}

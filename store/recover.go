@@ -34,7 +34,7 @@ func (s *Store) recover() error {
 	s.mu.Lock()
 	s.chains, s.epochs, s.n = chains, epochs, n
 	s.mu.Unlock()
-	s.dirty, s.recent, s.stale = dirty, list.New(), false
+	s.dirty, s.recent, s.stale, s.idSlots = dirty, list.New(), false, 0
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"time"
@@ -101,6 +102,11 @@ type Store struct {
 
 	dirty  []dirtyMark // writer's: chains by their oldest pending entry
 	recent *list.List  // writer's: chains with a state in memory, last used first
+
+	idSeed     maphash.Seed
+	idSlots    int // writer's: places in the sets of ids of all chains
+	maxIDSlots int
+	spareIDs   [][]heldID // writer's
 
 	jobsAdded, rejectionsAdded chan struct{}
 

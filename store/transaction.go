@@ -297,7 +297,8 @@ func (s *Store) forget(c *chain) {
 		s.recent.Remove(c.recent)
 		c.recent = nil
 	}
-	c.state, c.ids = nil, nil
+	c.state = nil
+	s.forgetIDs(c)
 	if c.firstPending() == 0 {
 		delete(s.chains, c.next.last.key)
 	}

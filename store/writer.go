@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -21,10 +20,11 @@ type writer struct {
 	number   []byte   // the key being used
 	coding   codec    // with scratch; here so that it needs no memory of its own
 	entry    entry    // the entry being written
+	block    []heldID // the ids of the block being changed
 	gathered gathered // entries that are in no value of the journal yet
 	arena    *arena   // holds the values until the transaction ends
 	buckets  map[*table]*bbolt.Bucket
-	ids      *bbolt.Cursor // of the table of event ids, which nothing changes before finish; nil: not needed yet
+	ids      *bbolt.Cursor // of the table of event ids; nil: not needed yet
 
 	touched []*chain
 	created map[events.Key]*chain
@@ -120,26 +120,8 @@ func (w *writer) get(t *table, key []byte) ([]byte, error) {
 	return w.open(t, key, value)
 }
 
-// holder looks up a stored event id, through one cursor for all of the
-// transaction's: a lookup for itself takes memory each time.
-func (w *writer) holder(key []byte) ([]byte, error) {
-	if w.ids == nil {
-		b, err := w.table(tableIDs)
-		if err != nil {
-			return nil, err
-		}
-		w.ids = b.Cursor()
-	}
-	k, value := w.ids.Seek(key)
-	if !bytes.Equal(k, key) {
-		return nil, nil
-	}
-	return w.open(tableIDs, key, value)
-}
-
 // finish writes what the transaction changed besides single values.
 func (w *writer) finish() error {
-	w.ids = nil
 	for _, e := range w.epochs {
 		if err := w.write(tableEpochs, key64(uint64(e.Number)), e); err != nil {
 			return err
