@@ -16,7 +16,7 @@ import (
 // to bad_id). Raw preimages alias m.Payload, which must not change while the
 // event is in use; the event's strings share one copy of it, so clone those
 // that outlive the event.
-func Decode(m Message, lim Limits) *Event { return NewDecoder(lim).Decode(m) }
+func Decode(m Message, lim Limits) *Event { return (&Decoder{lim: lim.withDefaults()}).Decode(m) }
 
 // Decoder decodes messages one after the other, reusing its buffers. It is
 // not safe for concurrent use.
@@ -26,19 +26,45 @@ type Decoder struct {
 	buffer bytes.Buffer
 	prover prover
 	parser parser
+	known  map[string]place // what subjects say, of maxKnownSubjects at most; nil: for one message only
+}
+
+// place is what a well-formed subject says.
+type place struct {
+	key  Key
+	verb Verb
 }
 
 // NewDecoder returns a decoder under the limits.
-func NewDecoder(lim Limits) *Decoder { return &Decoder{lim: lim.withDefaults()} }
+func NewDecoder(lim Limits) *Decoder {
+	return &Decoder{lim: lim.withDefaults(), known: make(map[string]place)}
+}
 
 // Decode is the same as [Decode].
 func (d *Decoder) Decode(m Message) *Event {
 	e := &Event{Message: m, Sum: segments.Sum(m.Payload)}
-	e.Key, e.Verb, e.Attributed, e.Fault = ParseSubject(m.Subject)
+	d.subject(e)
 	if e.Fault == nil {
 		e.Fault = d.payload(e)
 	}
 	return e
+}
+
+// subject reads a subject once as long as it is among those that came last: the
+// events of a chain share theirs, and then the strings of its key, too.
+func (d *Decoder) subject(e *Event) {
+	if p, known := d.known[e.Subject]; known {
+		e.Key, e.Verb, e.Attributed = p.key, p.verb, true
+		return
+	}
+	e.Key, e.Verb, e.Attributed, e.Fault = ParseSubject(e.Subject)
+	if e.Fault != nil || d.known == nil {
+		return
+	}
+	if len(d.known) >= maxKnownSubjects {
+		clear(d.known)
+	}
+	d.known[e.Subject] = place{e.Key, e.Verb}
 }
 
 // payload fills the event from its payload. The text is proven first, so

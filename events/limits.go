@@ -23,7 +23,8 @@ const (
 	maxTokenBytes     = 64        // tenant and chain tokens
 	maxEventIDBytes   = 128
 	maxSafeInteger    = 1<<53 - 1
-	maxQuotedName     = 64 // bytes of an unknown name shown in a fault
+	maxKnownSubjects  = 4096 // subjects that a decoder need not read again
+	maxQuotedName     = 64   // bytes of an unknown name shown in a fault
 	minOverflowDigits = 300
 )
 

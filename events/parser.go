@@ -118,12 +118,41 @@ func (p *parser) countInto(dst *uint64, member string) *uint64 {
 func (p *parser) digest(member string) (segments.Digest, bool) {
 	raw := p.value()
 	if raw[0] == '"' {
-		if d, err := segments.ParseDigest(p.unquote(raw)); err == nil {
+		if d, ok := parseDigest(p.unquote(raw)); ok {
 			return d, true
 		}
 	}
 	p.misshapen(raw, member, "64 lower-case hexadecimal digits")
 	return segments.Digest{}, false
+}
+
+// parseDigest reads 64 lower-case digits in one pass, as most steps need it.
+func parseDigest(s string) (d segments.Digest, ok bool) {
+	if len(s) != 2*len(d) {
+		return segments.Digest{}, false
+	}
+	wrong := byte(0)
+	for i := range d {
+		high, low := nibble(s[2*i]), nibble(s[2*i+1])
+		d[i] = high<<4 | low&15
+		wrong |= high | low
+	}
+	if wrong > 15 {
+		return segments.Digest{}, false
+	}
+	return d, true
+}
+
+// nibble is the value of a lower-case hexadecimal digit, and more than 15 for
+// anything else.
+func nibble(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 255
 }
 
 func (p *parser) bool(member string) (value, ok bool) {

@@ -9,8 +9,8 @@ import "hash/maphash"
 // all chains have maxIDSlots places; a chain for which there is no more room keeps
 // the ids of its pending entries only.
 const (
-	minIDSlots = 8       // places of the smallest set; a power of two, 8 bytes each
-	maxIDSlots = 1 << 21 // places of all sets, 16 MiB, besides those that pending entries need
+	minIDSlots = 8       // places of the smallest set; a power of two, 4 bytes each
+	maxIDSlots = 1 << 22 // places of all sets, 16 MiB, besides those that pending entries need
 
 	sparedIDs   = 32 // pending ids for which a chain keeps the memory
 	maxSpareIDs = 64 // larger pieces of memory kept for the next chain that needs one
@@ -41,16 +41,16 @@ func (c *chainIDs) find(id string) *holder {
 
 // hashSet is an open-addressed set of hashes, 0 being an empty place.
 type hashSet struct {
-	slots []uint64
+	slots []uint32
 	n     int
 }
 
 // hashID never gives 0. The seed is the process's own, so that nobody can choose
 // ids which fall together.
-func (s *Store) hashID(id string) uint64 { return maphash.String(s.idSeed, id) | 1 }
+func (s *Store) hashID(id string) uint32 { return uint32(maphash.String(s.idSeed, id)) | 1 }
 
 // place is where a hash is, or where it would be put.
-func (s *hashSet) place(hash uint64) int {
+func (s *hashSet) place(hash uint32) int {
 	mask := len(s.slots) - 1
 	i := int(hash>>1) & mask
 	for s.slots[i] != 0 && s.slots[i] != hash {
@@ -59,14 +59,14 @@ func (s *hashSet) place(hash uint64) int {
 	return i
 }
 
-func (s *hashSet) has(hash uint64) bool {
+func (s *hashSet) has(hash uint32) bool {
 	return s.n > 0 && s.slots[s.place(hash)] == hash
 }
 
 func (s *hashSet) full() bool { return 4*(s.n+1) > 3*len(s.slots) }
 
 // add puts a hash into a set that is not full.
-func (s *hashSet) add(hash uint64) {
+func (s *hashSet) add(hash uint32) {
 	if i := s.place(hash); s.slots[i] == 0 {
 		s.slots[i] = hash
 		s.n++
@@ -76,7 +76,7 @@ func (s *hashSet) add(hash uint64) {
 // resize makes room for n places, a power of two, and keeps what is there.
 func (s *hashSet) resize(n int) {
 	old := s.slots
-	*s = hashSet{slots: make([]uint64, n)}
+	*s = hashSet{slots: make([]uint32, n)}
 	for _, hash := range old {
 		if hash != 0 {
 			s.add(hash)
