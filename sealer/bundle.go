@@ -23,6 +23,18 @@ import (
 // evidence bundle, signer signs the root; both may be nil. The bytes depend on
 // nothing else. ErrContradiction is in the error when the check fails.
 func Pack(ctx context.Context, st Records, record *store.ChainRecord, signature *segments.Signature, signer *keys.Signer) (text string, root segments.Digest, err error) {
+	text, root, err = pack(ctx, st, record, signature, signer)
+	if err == nil {
+		err = emitCheck(text, root, signer)
+	}
+	if err != nil {
+		return "", segments.Digest{}, err
+	}
+	return text, root, nil
+}
+
+// pack is Pack without the check.
+func pack(ctx context.Context, st Records, record *store.ChainRecord, signature *segments.Signature, signer *keys.Signer) (text string, root segments.Digest, err error) {
 	p := newPacking(ctx, st, record)
 	chain, err := p.chain(record, signature)
 	if err != nil {
@@ -36,14 +48,13 @@ func Pack(ctx context.Context, st Records, record *store.ChainRecord, signature 
 	if err := ctx.Err(); err != nil {
 		return "", segments.Digest{}, err
 	}
-	if root, err = parseRoot(stated); err != nil {
+	if root, err = segments.ParseDigest(strings.TrimPrefix(stated, rootPrefix)); err != nil {
 		return "", segments.Digest{}, err
-	}
-	if err := emitCheck(out.String(), stated, signer); err != nil {
-		return "", segments.Digest{}, fmt.Errorf("%w: trust bundle: %w", ErrContradiction, err)
 	}
 	return out.String(), root, nil
 }
+
+const rootPrefix = "sha256:" // of a root in a trust bundle
 
 // standard is nil for a nil signer, and not an interface that holds one.
 func standard(signer *keys.Signer) crypto.Signer {
@@ -53,12 +64,16 @@ func standard(signer *keys.Signer) crypto.Signer {
 	return signer.Standard()
 }
 
-func parseRoot(stated string) (segments.Digest, error) {
-	return segments.ParseDigest(strings.TrimPrefix(stated, "sha256:"))
+// emitCheck reads the bytes of a bundle as a stranger would. ErrContradiction is in
+// its errors.
+func emitCheck(text string, root segments.Digest, signer *keys.Signer) error {
+	if err := readBack(text, rootPrefix+root.String(), signer); err != nil {
+		return fmt.Errorf("%w: trust bundle: %w", ErrContradiction, err)
+	}
+	return nil
 }
 
-// emitCheck reads the bytes of a bundle as a stranger would.
-func emitCheck(text, root string, signer *keys.Signer) error {
+func readBack(text, root string, signer *keys.Signer) error {
 	b, err := bundle.Parse(text)
 	if err != nil {
 		return err
@@ -91,7 +106,7 @@ func soundBundle(root segments.Digest) func(io.Reader) (bool, error) {
 			return false, nil // whoever reads keeps errors of reading
 		}
 		integrity, err := b.CheckIntegrity()
-		if err != nil || len(integrity.Findings) > 0 || integrity.Root != "sha256:"+root.String() {
+		if err != nil || len(integrity.Findings) > 0 || integrity.Root != rootPrefix+root.String() {
 			return false, nil
 		}
 		s, err := b.CheckSignature()

@@ -64,12 +64,14 @@ func (s *Sealer) sealBoth(ctx context.Context, record *store.ChainRecord, d *dra
 	if isLong(record) {
 		return false, nil
 	}
-	text, root, err := Pack(ctx, s.cfg.Store, record, d.signature, s.signer())
+	signer := s.signer()
+	text, root, err := pack(ctx, s.cfg.Store, record, d.signature, signer)
 	if err != nil {
 		return false, ctx.Err()
 	}
-	evidence, bundle, err := s.cfg.Sidecars.WriteBoth(ctx, d.evidence(false), bundleOf(record.Key, root, text))
-	if errors.Is(err, sidecar.ErrApart) {
+	judge := func() error { return emitCheck(text, root, signer) }
+	evidence, bundle, err := s.cfg.Sidecars.WriteBoth(ctx, d.evidence(false), bundleOf(record.Key, root, text), judge)
+	if errors.Is(err, sidecar.ErrApart) || errors.Is(err, ErrContradiction) {
 		return false, nil
 	}
 	if err != nil {

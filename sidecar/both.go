@@ -14,19 +14,25 @@ type Blob struct {
 }
 
 // grouped is what a back end offers that puts many blobs for little more than one:
-// all of first in order, then all of then. None of then has its new bytes before
-// all of first are durable, and a [*ConflictError] or [ErrNotRegular] of one of
+// all of first in order, then all of then. None has its new bytes before meanwhile,
+// unless it is nil, has returned nil; its error is in that of the group. None of then
+// has its new bytes before all of first are durable, and a [*ConflictError] or [ErrNotRegular] of one of
 // first leaves those that follow as they were. No name is given twice.
 type grouped interface {
-	PutGroup(ctx context.Context, first, then []Blob) error
+	PutGroup(ctx context.Context, first, then []Blob, meanwhile func() error) error
 }
 
 var _ grouped = (*Dir)(nil)
 
 // put is what grouped says, for every back end.
-func (s *Sidecars) put(ctx context.Context, first, then []Blob) error {
+func (s *Sidecars) put(ctx context.Context, first, then []Blob, meanwhile func() error) error {
 	if g, ok := s.blobs.(grouped); ok {
-		return g.PutGroup(ctx, first, then)
+		return g.PutGroup(ctx, first, then, meanwhile)
+	}
+	if meanwhile != nil {
+		if err := meanwhile(); err != nil {
+			return err
+		}
 	}
 	for i := range first {
 		if err := s.putOne(ctx, &first[i]); err != nil {
@@ -53,13 +59,15 @@ var ErrApart = errors.New("evidence and trust bundle cannot be written at once")
 
 // WriteBoth is [Sidecars.Write] and [Sidecars.WriteBundle] for evidence and the
 // trust bundle made over it, in the time of one of them. The files of head and
-// root are durable before anything points to them.
+// root are durable before anything points to them. judge, unless it is nil, runs while
+// the bytes are on their way to the disk; after its error, which is in that of
+// WriteBoth, nothing has been written.
 //
 // When something else stands under the head or the root already, or there are too
 // many run ids, the error wraps [ErrApart] and nothing points to what may have been
 // written of the evidence: what stands decides what the trust bundle has to say, and
 // the caller asks for it by Write. The outcome of both is Stored otherwise.
-func (s *Sidecars) WriteBoth(ctx context.Context, e Evidence, b Bundle) (evidence, bundle Written, err error) {
+func (s *Sidecars) WriteBoth(ctx context.Context, e Evidence, b Bundle, judge func() error) (evidence, bundle Written, err error) {
 	if err := errors.Join(e.validate(), b.validate()); err != nil {
 		return Written{}, Written{}, fmt.Errorf("write evidence and bundle: %w", err)
 	}
@@ -77,7 +85,7 @@ func (s *Sidecars) WriteBoth(ctx context.Context, e Evidence, b Bundle) (evidenc
 		// changed, finds the evidence and makes the bundle that goes with it. Where a
 		// file system does not keep the order of names, a power cut can leave the
 		// bundle alone, with nothing that points to it.
-		err = s.put(ctx, []Blob{{evidence.Path, ours.write, true}, {bundle.Path, packed.write, true}}, append(then, b.names()...))
+		err = s.put(ctx, []Blob{{evidence.Path, ours.write, true}, {bundle.Path, packed.write, true}}, append(then, b.names()...), judge)
 	}
 	if _, conflict := errors.AsType[*ConflictError](err); conflict || errors.Is(err, ErrNotRegular) {
 		return Written{}, Written{}, fmt.Errorf("%w: %w", ErrApart, err)

@@ -41,7 +41,7 @@ func TestBothAsApart(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					evidence, bundle, err := openSidecars(t, two).WriteBoth(t.Context(), e, b)
+					evidence, bundle, err := openSidecars(t, two).WriteBoth(t.Context(), e, b, nil)
 					if diff := cmp.Diff([]Written{first, second}, []Written{evidence, bundle}); diff != "" || err != nil {
 						t.Errorf("%s: %v %s", name, err, diff)
 					}
@@ -66,7 +66,7 @@ func TestBothApart(t *testing.T) {
 				t.Parallel()
 				blobs := make(t)
 				put(t, blobs, path, "other")
-				evidence, bundle, err := openSidecars(t, blobs).WriteBoth(t.Context(), e, b)
+				evidence, bundle, err := openSidecars(t, blobs).WriteBoth(t.Context(), e, b, nil)
 				if !errors.Is(err, ErrApart) || evidence != (Written{}) || bundle != (Written{}) {
 					t.Errorf("%+v, %+v, %v", evidence, bundle, err)
 				}
@@ -86,7 +86,7 @@ func TestBothApart(t *testing.T) {
 		many.RunIDs = append(many.RunIDs, runID(i+2))
 	}
 	s := openSidecars(t, NewMemory())
-	if _, _, err := s.WriteBoth(t.Context(), many, b); !errors.Is(err, ErrApart) {
+	if _, _, err := s.WriteBoth(t.Context(), many, b, nil); !errors.Is(err, ErrApart) {
 		t.Errorf("%d run ids: %v", len(many.RunIDs), err)
 	}
 	if w, err := s.Write(t.Context(), many); err != nil || w.Outcome != Stored {
@@ -97,7 +97,7 @@ func TestBothApart(t *testing.T) {
 	}
 	bad := e
 	bad.RunIDs = []string{"pr1"}
-	if _, _, err := s.WriteBoth(t.Context(), bad, b); !errors.Is(err, ErrName) {
+	if _, _, err := s.WriteBoth(t.Context(), bad, b, nil); !errors.Is(err, ErrName) {
 		t.Errorf("a bad run id: %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestBothFaults(t *testing.T) {
 	e, _ := testEvidence(testPlace, "x", false, runID(1))
 	b := trustBundle(testBundleText)
 	clean := NewMemory()
-	if _, _, err := openSidecars(t, clean).WriteBoth(t.Context(), e, b); err != nil {
+	if _, _, err := openSidecars(t, clean).WriteBoth(t.Context(), e, b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, persist := range []bool{false, true} {
@@ -117,14 +117,14 @@ func TestBothFaults(t *testing.T) {
 		for ; ; n++ {
 			m := NewMemory()
 			f := &faulty{Blobs: m, n: n, persist: persist}
-			_, _, err := openSidecars(t, f).WriteBoth(t.Context(), e, b)
+			_, _, err := openSidecars(t, f).WriteBoth(t.Context(), e, b, nil)
 			if f.count <= n {
 				break
 			}
 			if !errors.Is(err, errInjected) {
 				t.Fatalf("operation %d failed, result %v", n, err)
 			}
-			if _, _, err := openSidecars(t, m).WriteBoth(t.Context(), e, b); err != nil {
+			if _, _, err := openSidecars(t, m).WriteBoth(t.Context(), e, b, nil); err != nil {
 				t.Fatalf("again after operation %d: %v", n, err)
 			}
 			if diff := cmp.Diff(clean.blobs, m.blobs); diff != "" {
@@ -161,7 +161,7 @@ func TestBothAtOnce(t *testing.T) {
 		last = e.Head
 		b := trustBundle(testBundleText)
 		b.Chain, b.Root = fmt.Sprint("c", i), segments.Sum(fmt.Append(nil, i))
-		wg.Go(func() { _, _, errs[i] = s.WriteBoth(t.Context(), e, b) })
+		wg.Go(func() { _, _, errs[i] = s.WriteBoth(t.Context(), e, b, nil) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -174,6 +174,25 @@ func TestBothAtOnce(t *testing.T) {
 		}
 		if heads, err := s.RunHeads(t.Context(), testPlace, runID(1+i)); err != nil || len(heads) != writers {
 			t.Errorf("run %d had %d heads, %v", 1+i, len(heads), err)
+		}
+	}
+}
+
+// TestBothJudged: after an error of the judge nothing is there.
+func TestBothJudged(t *testing.T) {
+	t.Parallel()
+	e, _ := testEvidence(testPlace, "x", false, runID(1))
+	b := trustBundle(testBundleText)
+	for backEnd, make := range backEnds {
+		blobs := make(t)
+		s := openSidecars(t, blobs)
+		for _, answer := range []error{errInjected, nil} {
+			if _, _, err := s.WriteBoth(t.Context(), e, b, func() error { return answer }); !errors.Is(err, answer) {
+				t.Errorf("%s: says %v, not %v", backEnd, err, answer)
+			}
+			if n := len(everything(t, blobs)); (n == 0) != (answer != nil) {
+				t.Errorf("%s: %d blobs after %v", backEnd, n, answer)
+			}
 		}
 	}
 }

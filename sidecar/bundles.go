@@ -68,7 +68,7 @@ func (s *Sidecars) WriteBundle(ctx context.Context, b Bundle) (Written, error) {
 	}
 	// A crash from here on leaves a bundle that no chain names yet: the seal
 	// job, which is still there, comes here again.
-	err = s.put(ctx, nil, b.names())
+	err = s.put(ctx, nil, b.names(), nil)
 	if err != nil {
 		return Written{}, fmt.Errorf("write pointer to bundle of root %s: %w", b.Root, err)
 	}

@@ -140,7 +140,7 @@ func (d *Dir) PutOnce(ctx context.Context, name string, body Body) error {
 
 // PutGroup puts many blobs for few waits for the disk (package durable,
 // [durable.Dir.WriteGroup]).
-func (d *Dir) PutGroup(ctx context.Context, first, then []Blob) error {
+func (d *Dir) PutGroup(ctx context.Context, first, then []Blob, meanwhile func() error) error {
 	files := make([]durable.File, 0, len(first)+len(then))
 	for _, b := range slices.Concat(first, then) {
 		if err := d.checkWrite(ctx, b.Name); err != nil {
@@ -148,7 +148,7 @@ func (d *Dir) PutGroup(ctx context.Context, first, then []Blob) error {
 		}
 		files = append(files, durable.File(b))
 	}
-	err := d.files.WriteGroup(files[:len(first)], files[len(first):])
+	err := d.files.WriteGroup(files[:len(first)], files[len(first):], meanwhile)
 	if conflict, ok := errors.AsType[*durable.ConflictError](err); ok {
 		return &ConflictError{Name: conflict.Name}
 	}

@@ -102,7 +102,7 @@ func (s *Sidecars) pointSome(ctx context.Context, e *Evidence) error {
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, nil, names)
+	return s.put(ctx, nil, names, nil)
 }
 
 func (e *Evidence) validate() error {

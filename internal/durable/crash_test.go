@@ -46,7 +46,7 @@ func writeAndDie(root string) int {
 		write = d.WriteOnce
 	case "group":
 		write = func(name string, body Body) error {
-			return d.WriteGroup([]File{{Name: "first/f", Body: body, Once: true}}, []File{{Name: name, Body: body}})
+			return d.WriteGroup([]File{{Name: "first/f", Body: body, Once: true}}, []File{{Name: name, Body: body}}, nil)
 		}
 	}
 	if err := write("a/b/f", Bytes([]byte("new content"))); err != nil {

@@ -185,7 +185,7 @@ func (d *Dir) Close() error {
 // crash between rename and the last fsync leaves the old or the new bytes, whole
 // in either case, since the new ones were synced before.
 func (d *Dir) Write(name string, body Body) error {
-	return d.write([]File{{Name: name, Body: body}})
+	return d.write(nil, []File{{Name: name, Body: body}})
 }
 
 // WriteOnce makes name hold the bytes of body unless it exists: with the same
@@ -202,7 +202,7 @@ func (d *Dir) Write(name string, body Body) error {
 // takes their place. Where the system has no renameat2, a linkat and an unlinkat
 // stand for the first line.
 func (d *Dir) WriteOnce(name string, body Body) error {
-	return d.write([]File{{Name: name, Body: body, Once: true}})
+	return d.write(nil, []File{{Name: name, Body: body, Once: true}})
 }
 
 // way is what a write found on the way to its directory, outermost first.

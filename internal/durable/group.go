@@ -20,7 +20,10 @@ type File struct {
 
 // WriteGroup writes files as Write and WriteOnce do, waiting for the disk three
 // times in all: for the bytes of all of them, for the names of first, and for the
-// names of then. No file of then has its name before all of first are durable.
+// names of then. No file of then has its name before all of first are durable, and
+// no file has its name before meanwhile, which runs during the first wait, has
+// returned nil; its error is in that of the group. A nil meanwhile is none.
+//
 // The order of system calls, those of one line at once but for mkdirat and openat:
 //
 //	mkdirat                           for each missing directory on the way of any
@@ -36,9 +39,11 @@ type File struct {
 // bytes, and if any of then holds new ones all of first are durable. A
 // [*ConflictError], or [ErrNotRegular], of one of first has left those after it and
 // all of then as they were. No name may be given twice.
-func (d *Dir) WriteGroup(first, then []File) error { return d.write(first, then) }
+func (d *Dir) WriteGroup(first, then []File, meanwhile func() error) error {
+	return d.write(meanwhile, first, then)
+}
 
-func (d *Dir) write(steps ...[]File) error {
+func (d *Dir) write(meanwhile func() error, steps ...[]File) error {
 	n := 0
 	for _, step := range steps {
 		n += len(step)
@@ -49,7 +54,7 @@ func (d *Dir) write(steps ...[]File) error {
 		}
 	}
 	reports := d.shared.begin(n)
-	g := &group{d: d, held: map[string]*folder{}}
+	g := &group{d: d, held: map[string]*folder{}, meanwhile: meanwhile}
 	err := g.write(steps)
 	g.leave()
 	if lost := d.shared.end(reports, n); err == nil {
@@ -79,6 +84,8 @@ type group struct {
 	held   map[string]*folder // by name
 	way    way
 	staged []*staged
+
+	meanwhile func() error
 }
 
 // staged is a file whose bytes have no name of their own yet.
@@ -124,7 +131,14 @@ func (g *group) prepare(steps [][]File) error {
 			}
 		}
 	}
-	if err := g.settle(); err != nil {
+	judged := make(chan error, 1)
+	if g.meanwhile == nil {
+		judged <- nil
+	} else {
+		go func() { judged <- g.meanwhile() }()
+	}
+	err := g.settle()
+	if err := errors.Join(<-judged, err); err != nil {
 		return err
 	}
 	return g.closeAll()

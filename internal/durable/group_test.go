@@ -64,7 +64,7 @@ func TestGroupOrder(t *testing.T) {
 	d := open(t, t.TempDir())
 	calls := record(d)
 	files := groupFiles(0)
-	if err := d.WriteGroup(files[:2], files[2:]); err != nil {
+	if err := d.WriteGroup(files[:2], files[2:], nil); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(*calls, ", ")
@@ -87,7 +87,7 @@ func TestGroupFaults(t *testing.T) {
 			d := open(t, root)
 			count := failAt(d, n, persist)
 			files := groupFiles(0)
-			err := d.WriteGroup(files[:2], files[2:])
+			err := d.WriteGroup(files[:2], files[2:], nil)
 			if *count <= n {
 				if n < 25 || err != nil {
 					t.Errorf("only %d calls, %v", n, err)
@@ -99,7 +99,7 @@ func TestGroupFaults(t *testing.T) {
 			}
 			checkGroup(t, nil, files, func(name string) string { return content(t, root, name) })
 			checkNoTemp(t, root)
-			if err := d.WriteGroup(files[:2], files[2:]); err != nil {
+			if err := d.WriteGroup(files[:2], files[2:], nil); err != nil {
 				t.Fatalf("again after call %d: %v", n, err)
 			}
 			for _, f := range files {
@@ -119,7 +119,7 @@ func TestGroupConflict(t *testing.T) {
 	d := open(t, root)
 	mustWrite(t, d, "b/c/once", "other")
 	files := groupFiles(0)
-	err := d.WriteGroup(files[:2], files[2:])
+	err := d.WriteGroup(files[:2], files[2:], nil)
 	if c, ok := errors.AsType[*ConflictError](err); !ok || c.Name != "b/c/once" {
 		t.Errorf("says %v", err)
 	}
@@ -141,7 +141,7 @@ func TestGroupUnhooked(t *testing.T) {
 	d := open(t, root)
 	for generation := range 3 {
 		files := groupFiles(generation)
-		if err := d.WriteGroup(files[:2], files[2:]); err != nil {
+		if err := d.WriteGroup(files[:2], files[2:], nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range files {
@@ -153,14 +153,14 @@ func TestGroupUnhooked(t *testing.T) {
 	checkNoTemp(t, root)
 	broken := groupFiles(3)
 	broken[4].Body = func(io.Writer) error { return errInjected }
-	if err := d.WriteGroup(broken[:2], broken[2:]); !errors.Is(err, errInjected) {
+	if err := d.WriteGroup(broken[:2], broken[2:], nil); !errors.Is(err, errInjected) {
 		t.Errorf("a body that fails: %v", err)
 	}
 	checkNoTemp(t, root)
-	if err := d.WriteGroup(nil, []File{{Name: "../x", Body: Bytes(nil)}}); err == nil {
+	if err := d.WriteGroup(nil, []File{{Name: "../x", Body: Bytes(nil)}}, nil); err == nil {
 		t.Error("a name outside was taken")
 	}
-	if err := d.WriteGroup(nil, nil); err != nil {
+	if err := d.WriteGroup(nil, nil, nil); err != nil {
 		t.Errorf("nothing: %v", err)
 	}
 }
@@ -237,5 +237,33 @@ func TestFoldersAreBounded(t *testing.T) {
 		if f.uses != 0 {
 			t.Errorf("%s is still held", name)
 		}
+	}
+}
+
+// TestGroupMeanwhile: what runs while the bytes go to the disk has its say before
+// any file has its name.
+func TestGroupMeanwhile(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := open(t, root)
+	files := groupFiles(0)
+	for _, answer := range []error{errInjected, nil} {
+		err := d.WriteGroup(files[:2], files[2:], func() error {
+			for _, f := range files {
+				if got := content(t, root, f.Name); got != "absent" {
+					t.Errorf("%s holds %q already", f.Name, got)
+				}
+			}
+			return answer
+		})
+		if !errors.Is(err, answer) {
+			t.Errorf("says %v, not %v", err, answer)
+		}
+		for _, f := range files {
+			if got := content(t, root, f.Name); (got == "absent") != (answer != nil) {
+				t.Errorf("after %v %s holds %q", answer, f.Name, got)
+			}
+		}
+		checkNoTemp(t, root)
 	}
 }

@@ -178,7 +178,7 @@ func cutGroups(t *testing.T, d *Dir, least int) {
 	})
 	for generation := range 3 {
 		files = groupFiles(generation)
-		if err := d.WriteGroup(files[:2], files[2:]); err != nil {
+		if err := d.WriteGroup(files[:2], files[2:], nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range files {
