@@ -57,7 +57,7 @@ type sealer struct {
 }
 
 func newSealer(w io.Writer) *sealer {
-	return &sealer{out: bufio.NewWriterSize(w, 64<<10), leaf: newHasher()}
+	return &sealer{out: bufio.NewWriterSize(w, 16<<10), leaf: newHasher()}
 }
 
 func (s *sealer) fail(err error) {
