@@ -121,9 +121,12 @@ func appendReceiptKey(dst []byte, key events.Key, stream string) []byte {
 
 func appendAppliedEvent(dst []byte, e *events.Event, f *events.Effect) []byte {
 	dst = e.Sum.AppendHex(append(dst, `{"sha256":"`...))
-	dst = appendOptional(append(dst, '"'), "event_id", e.ID)
+	dst = append(dst, '"')
+	if e.ID != "" { // neither an id nor a verdict has anything to be escaped
+		dst = append(append(append(dst, `,"event_id":"`...), e.ID...), '"')
+	}
 	dst = appendNumber(dst, "stream_seq", e.StreamSeq)
-	dst = appendMember(dst, "verdict", string(f.Verdict))
+	dst = append(append(append(dst, `,"verdict":"`...), f.Verdict...), '"')
 	if f.Verdict == events.Rejected && f.Fault != nil {
 		dst = appendOptional(dst, "class", string(f.Fault.Class))
 		dst = appendOptional(dst, "detail", f.Fault.Detail)

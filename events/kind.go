@@ -160,13 +160,11 @@ func (p *parser) finishKind(e *Event, seen int) {
 		return
 	}
 	k, rule := &p.kind, ruleFor(e.Verb)
-	if own, ok := ruleForTag(k.tag); ok {
-		p.foreignMembers(k.seen &^ own.allowed)
-	}
 	if k.tag != rule.tag {
-		p.verdict.add(rankShape, "kind.kind does not fit the verb")
+		p.foreignKind(k)
 		return
 	}
+	p.foreignMembers(k.seen &^ rule.allowed)
 	if missing := rule.needs(e) &^ k.seen; missing != 0 {
 		p.verdict.add(rankShape, "kind lacks "+kindNames[bits.TrailingZeros(uint(missing))])
 	}
@@ -174,6 +172,14 @@ func (p *parser) finishKind(e *Event, seen int) {
 		return
 	}
 	p.buildKind(e)
+}
+
+// foreignKind notes what is wrong with a kind of another verb.
+func (p *parser) foreignKind(k *kindFields) {
+	if own, ok := ruleForTag(k.tag); ok {
+		p.foreignMembers(k.seen &^ own.allowed)
+	}
+	p.verdict.add(rankShape, "kind.kind does not fit the verb")
 }
 
 // needs gives the members that the event's kind cannot do without.

@@ -133,7 +133,7 @@ func parseDigest(s string) (d segments.Digest, ok bool) {
 	}
 	wrong := byte(0)
 	for i := range d {
-		high, low := nibble(s[2*i]), nibble(s[2*i+1])
+		high, low := nibbles[s[2*i]]-1, nibbles[s[2*i+1]]-1
 		d[i] = high<<4 | low&15
 		wrong |= high | low
 	}
@@ -143,16 +143,11 @@ func parseDigest(s string) (d segments.Digest, ok bool) {
 	return d, true
 }
 
-// nibble is the value of a lower-case hexadecimal digit, and more than 15 for
-// anything else.
-func nibble(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 255
+// nibbles has the value of each lower-case hexadecimal digit, and one more; 0 stands
+// for bytes that are none.
+var nibbles = [256]byte{
+	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10,
+	'a': 11, 'b': 12, 'c': 13, 'd': 14, 'e': 15, 'f': 16,
 }
 
 func (p *parser) bool(member string) (value, ok bool) {
