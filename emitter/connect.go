@@ -34,13 +34,17 @@ type ConnConfig struct {
 }
 
 // Connect opens a connection that reconnects for ever. It fails when a named
-// file cannot be used or, unless cfg.RetryFirst is set, when no broker answers.
+// file cannot be used or, unless cfg.RetryFirst is set, when no broker answers;
+// the error matches [ErrLogin] when one does and does not let us in.
 func Connect(cfg ConnConfig) (*nats.Conn, error) {
 	opts, err := cfg.Options()
 	if err != nil {
 		return nil, err
 	}
 	nc, err := nats.Connect(cfg.URL, opts...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, fmt.Errorf("connect to broker: %w: %w", ErrLogin, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to broker: %w", err)
 	}

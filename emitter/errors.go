@@ -12,6 +12,10 @@ import (
 // with the same store id. It is tried again, and taken up when the other has gone.
 var ErrShared = errors.New("another daemon reads with the same store id; is this a copy of its data?")
 
+// ErrLogin: the broker answers [Connect], and does not take user, password or
+// credentials.
+var ErrLogin = errors.New("the broker refuses this login")
+
 // These errors can be returned by a [Publisher]'s calls, wrapped. Unless it
 // says otherwise the event was not stored, and the publisher goes on.
 var (

@@ -88,12 +88,12 @@ func (c *closeCmd) Run(a *app) error {
 func (c *closeCmd) send(a *app, key events.Key) (emitter.EventReceipt, error) {
 	conn, err := emitter.Connect(c.config())
 	if err != nil {
-		return emitter.EventReceipt{}, cannot(err, hintBroker)
+		return emitter.EventReceipt{}, cannot(err, brokerHint(err))
 	}
 	defer conn.Close()
 	relay, err := emitter.NewRelay(conn, "")
 	if err != nil {
-		return emitter.EventReceipt{}, cannot(err, hintBroker)
+		return emitter.EventReceipt{}, cannot(err, brokerHint(err))
 	}
 	if err := c.known(a, relay, key); err != nil {
 		return emitter.EventReceipt{}, err
@@ -101,7 +101,7 @@ func (c *closeCmd) send(a *app, key events.Key) (emitter.EventReceipt, error) {
 	receipts := make(chan *emitter.Receipt, receiptQueue)
 	stop, err := emitter.Receipts(a.ctx, conn, key.ReceiptSubject(), func(r *emitter.Receipt) { receipts <- r })
 	if err != nil {
-		return emitter.EventReceipt{}, cannot(err, hintBroker)
+		return emitter.EventReceipt{}, cannot(err, brokerHint(err))
 	}
 	defer stop()
 	seq, _, err := relay.Publish(a.ctx, key.Subject(events.VerbSeal), nil, c.payload())

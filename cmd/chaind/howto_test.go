@@ -69,5 +69,6 @@ func writeExternalNATS(t *testing.T, dir string) {
 	here := strings.NewReplacer("localhost:4222", "localhost:$NATS", "docs/example.jsonl", "$HOUSE/docs/example.jsonl")
 	daemon := here.Replace(blocks(t, page, "3. The daemon", "sh")[0])
 	write("daemon.sh", strings.Replace(daemon, "chaind serve", "exec chaind serve", 1))
+	write("replay.sh", here.Replace(blocks(t, page, "5. Without the database", "sh")[0]))
 	write("runtime.sh", here.Replace(blocks(t, page, "4. A runtime", "sh")[0]))
 }

@@ -190,12 +190,12 @@ func (r *published) print(a *app) error {
 func (c *publishCmd) publish(a *app, in io.Reader) error {
 	conn, err := emitter.Connect(c.config())
 	if err != nil {
-		return cannot(err, hintBroker)
+		return cannot(err, brokerHint(err))
 	}
 	defer conn.Close()
 	relay, err := emitter.NewRelay(conn, "")
 	if err != nil {
-		return cannot(err, hintBroker)
+		return cannot(err, brokerHint(err))
 	}
 	answers := newAnswers()
 	follow := followReceipts(func(subject string) error {

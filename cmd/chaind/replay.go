@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -11,13 +12,12 @@ import (
 )
 
 type replayCmd struct {
-	Into          string `arg:"" help:"Data directory of the store to make; missing or empty." placeholder:"DIR"`
-	DataDir       string `help:"Data directory of the stopped daemon: its store is compared, and without --nats-url its broker's store is read." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
-	NATSURL       string `name:"nats-url" aliases:"nats" help:"Read the stream from this NATS server." env:"CHAIND_NATS_URL" placeholder:"URL"`
-	NATSCreds     string `name:"nats-creds" help:"Credentials file for --nats-url." env:"CHAIND_NATS_CREDS" placeholder:"FILE"`
-	NATSCA        string `name:"nats-ca" help:"PEM file that the NATS server's certificate must chain to." env:"CHAIND_NATS_CA" placeholder:"FILE"`
-	MaxEventBytes int    `help:"The limit that the old store was made with." default:"1048576" env:"CHAIND_MAX_EVENT_BYTES"`
-	JSON          bool   `help:"Print JSON."`
+	Into    string `arg:"" help:"Data directory of the store to make; missing or empty." placeholder:"DIR"`
+	DataDir string `help:"Data directory of the stopped daemon: its store is compared, and without --nats-url its broker's store is read." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
+	NATSURL string `name:"nats-url" aliases:"nats" help:"Read the stream from this NATS server." env:"CHAIND_NATS_URL" placeholder:"URL"`
+	brokerAccount
+	MaxEventBytes int  `help:"The limit that the old store was made with." default:"1048576" env:"CHAIND_MAX_EVENT_BYTES"`
+	JSON          bool `help:"Print JSON."`
 }
 
 func (c *replayCmd) Help() string {
@@ -32,7 +32,7 @@ Exits 0 when every chain is the same (or there was nothing to compare), 4 when o
 
 Examples:
   chaind replay rebuilt
-  chaind replay rebuilt --nats-url nats://nats.example.com:4222`
+  CHAIND_NATS_PASSWORD=… chaind replay rebuilt --nats-url tls://nats.example.com:4222 --nats-user chaind`
 }
 
 type replayResult struct {
@@ -71,7 +71,7 @@ type replaySide struct {
 }
 
 func (c *replayCmd) Run(a *app) error {
-	config := daemon.ReplayConfig{Into: c.Into, DataDir: c.DataDir, NATS: daemon.NATSConfig{URL: c.NATSURL, Creds: c.NATSCreds, CA: c.NATSCA},
+	config := daemon.ReplayConfig{Into: c.Into, DataDir: c.DataDir, NATS: c.at(c.NATSURL),
 		Intake: daemon.IntakeConfig{MaxEventBytes: c.MaxEventBytes}, Now: a.now,
 		Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
 	if isTerminal(a.stderr) {
@@ -79,7 +79,7 @@ func (c *replayCmd) Run(a *app) error {
 	}
 	r, err := daemon.Replay(a.ctx, config)
 	if err != nil {
-		return cannot(err, "the daemon must be stopped; --nats-url names the broker when there is none inside")
+		return cannot(err, c.hint(err))
 	}
 	result := describeReplay(r)
 	if c.JSON {
@@ -91,6 +91,18 @@ func (c *replayCmd) Run(a *app) error {
 		return silent(result.Exit)
 	}
 	return err
+}
+
+func (c *replayCmd) hint(err error) string {
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return "stop the daemon: a replay compares its store, and may read its broker's"
+	case errors.Is(err, daemon.ErrNoBroker):
+		return "--data-dir names the data directory whose NATS server was inside, --nats-url a NATS server elsewhere"
+	case c.NATSURL != "":
+		return brokerHint(err)
+	}
+	return ""
 }
 
 func describeReplay(r *daemon.ReplayReport) *replayResult {

@@ -35,17 +35,18 @@ type settings struct {
 	ArtifactsGCInterval int  `name:"artifacts-gc-interval-secs" help:"Seconds between two looks for such snapshots (60 or more)." default:"300" env:"PLASM_RUN_ARTIFACTS_GC_INTERVAL_SECS" group:"settings" placeholder:"SECS"`
 	TakeOverArtifacts   bool `help:"Take over evidence files that belong to another database, after a restore or a replay. Say it once, when that other daemon has ended for good."`
 
-	NATSURL        string `name:"nats-url" aliases:"nats" help:"Use this NATS server instead of the one inside." env:"CHAIND_NATS_URL" group:"settings" placeholder:"URL"`
-	NATSCreds      string `name:"nats-creds" help:"Credentials file for --nats-url." env:"CHAIND_NATS_CREDS" group:"settings" placeholder:"FILE"`
-	NATSUser       string `name:"nats-user" help:"User for --nats-url." env:"CHAIND_NATS_USER" group:"settings" placeholder:"NAME"`
-	NATSPassword   string `name:"nats-password" help:"Password for --nats-url; prefer the environment variable." env:"CHAIND_NATS_PASSWORD" group:"settings" placeholder:"TEXT"`
-	NATSCA         string `name:"nats-ca" help:"PEM file that the NATS server's certificate must chain to." env:"CHAIND_NATS_CA" group:"settings" placeholder:"FILE"`
-	NATSCert       string `name:"nats-cert" help:"Client certificate for NATS (PEM)." env:"CHAIND_NATS_CERT" group:"settings" placeholder:"FILE"`
-	NATSKey        string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" group:"settings" placeholder:"FILE"`
-	NATSListen     string `name:"nats-listen" help:"Address of the NATS server inside (default 127.0.0.1:4222)." env:"CHAIND_NATS_LISTEN" group:"settings" placeholder:"HOST:PORT"`
-	NATSSyncAlways bool   `name:"nats-sync-always" help:"The NATS server inside fsyncs each message before it acks: slower, but a publisher's ack then means durable." env:"CHAIND_NATS_SYNC_ALWAYS" group:"settings"`
-	NATSInsecure   bool   `name:"nats-insecure" help:"Allow the NATS server inside, which asks nobody for a password, on an address that other machines reach." env:"CHAIND_NATS_INSECURE" group:"settings"`
-	NATSReplicas   int    `name:"nats-replicas" help:"Replicas of the streams that are created." default:"1" env:"CHAIND_NATS_REPLICAS" group:"settings"`
+	NATSURL         string `name:"nats-url" aliases:"nats" help:"Use this NATS server instead of the one inside." env:"CHAIND_NATS_URL" group:"settings" placeholder:"URL"`
+	NATSCreds       string `name:"nats-creds" help:"Credentials file for --nats-url." env:"CHAIND_NATS_CREDS" group:"settings" placeholder:"FILE"`
+	NATSUser        string `name:"nats-user" help:"User for --nats-url." env:"CHAIND_NATS_USER" group:"settings" placeholder:"NAME"`
+	NATSPassword    string `name:"nats-password" help:"Password for --nats-url; prefer the environment variable." env:"CHAIND_NATS_PASSWORD" group:"settings" placeholder:"TEXT"`
+	NATSCA          string `name:"nats-ca" help:"PEM file that the NATS server's certificate must chain to." env:"CHAIND_NATS_CA" group:"settings" placeholder:"FILE"`
+	NATSCert        string `name:"nats-cert" help:"Client certificate for NATS (PEM)." env:"CHAIND_NATS_CERT" group:"settings" placeholder:"FILE"`
+	NATSKey         string `name:"nats-key" help:"Key of the client certificate (PEM)." env:"CHAIND_NATS_KEY" group:"settings" placeholder:"FILE"`
+	NATSInboxPrefix string `name:"nats-inbox-prefix" help:"Prefix of reply subjects, where the NATS server's permissions ask for one." env:"CHAIND_NATS_INBOX_PREFIX" group:"settings" placeholder:"SUBJECT"`
+	NATSListen      string `name:"nats-listen" help:"Address of the NATS server inside (default 127.0.0.1:4222)." env:"CHAIND_NATS_LISTEN" group:"settings" placeholder:"HOST:PORT"`
+	NATSSyncAlways  bool   `name:"nats-sync-always" help:"The NATS server inside fsyncs each message before it acks: slower, but a publisher's ack then means durable." env:"CHAIND_NATS_SYNC_ALWAYS" group:"settings"`
+	NATSInsecure    bool   `name:"nats-insecure" help:"Allow the NATS server inside, which asks nobody for a password, on an address that other machines reach." env:"CHAIND_NATS_INSECURE" group:"settings"`
+	NATSReplicas    int    `name:"nats-replicas" help:"Replicas of the streams that are created." default:"1" env:"CHAIND_NATS_REPLICAS" group:"settings"`
 
 	MaxEventBytes int           `help:"Larger events are rejected." default:"1048576" env:"CHAIND_MAX_EVENT_BYTES" group:"settings"`
 	BatchEvents   int           `help:"Most events in one durable transaction (0: chosen by measurement)." default:"0" env:"CHAIND_BATCH_EVENTS" group:"settings"`
@@ -84,7 +85,7 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 		Artifacts:    s.artifacts(),
 		NATS: daemon.NATSConfig{
 			URL: s.NATSURL, Creds: s.NATSCreds, User: s.NATSUser, Password: s.NATSPassword,
-			CA: s.NATSCA, Cert: s.NATSCert, Key: s.NATSKey,
+			CA: s.NATSCA, Cert: s.NATSCert, Key: s.NATSKey, InboxPrefix: s.NATSInboxPrefix,
 			Listen: s.NATSListen, SyncAlways: s.NATSSyncAlways, Insecure: s.NATSInsecure, Replicas: s.NATSReplicas,
 		},
 		Intake: daemon.IntakeConfig{Off: off, MaxEventBytes: s.MaxEventBytes, BatchEvents: s.BatchEvents, BatchWait: s.BatchWait},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/chaind/chaind/emitter"
 )
 
 const (
@@ -23,6 +25,14 @@ const (
 // so that runtimes on this machine reach it as they would any other.
 type broker struct {
 	srv *server.Server
+}
+
+// client says how to reach an external broker.
+func (c *NATSConfig) client(name string, log *slog.Logger) emitter.ConnConfig {
+	return emitter.ConnConfig{
+		URL: c.URL, Name: name, CredsFile: c.Creds, CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key,
+		User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix, Logger: log,
+	}
 }
 
 // startBroker starts a JetStream server whose store lies under the data

@@ -48,6 +48,8 @@ type NATSConfig struct {
 	Cert     string // client certificate and key, PEM files
 	Key      string
 
+	InboxPrefix string // of reply subjects, where permissions ask for one; "": _INBOX
+
 	Listen     string // embedded: host:port; port -1 picks a free one; "" is 127.0.0.1:4222
 	SyncAlways bool   // embedded: fsync every message before its ack (slower publishes)
 	Insecure   bool   // embedded: allow an address that other machines reach, though nobody is asked for a password

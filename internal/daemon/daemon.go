@@ -146,11 +146,7 @@ func (d *Daemon) openStore(context.Context) error {
 
 // openBroker starts the broker inside, if there is to be one, and connects.
 func (d *Daemon) openBroker(context.Context) error {
-	conn := emitter.ConnConfig{
-		URL: d.cfg.NATS.URL, Name: "chaind", CredsFile: d.cfg.NATS.Creds,
-		CAFile: d.cfg.NATS.CA, CertFile: d.cfg.NATS.Cert, KeyFile: d.cfg.NATS.Key,
-		User: d.cfg.NATS.User, Password: d.cfg.NATS.Password, Logger: d.log,
-	}
+	conn := d.cfg.NATS.client("chaind", d.log)
 	if conn.URL == "" {
 		b, err := startBroker(d.cfg)
 		if err != nil {

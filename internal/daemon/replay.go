@@ -45,6 +45,9 @@ type ReplayReport struct {
 	More        uint64
 }
 
+// ErrNoBroker: there is nothing to replay from.
+var ErrNoBroker = errors.New("there is no broker's store in the data directory, and no broker's address was given")
+
 // MaxDifferences bounds the differences that are told one by one.
 const MaxDifferences = 1000
 
@@ -55,6 +58,7 @@ type Difference struct {
 }
 
 const (
+	replayName  = "chaind replay" // in the broker's listings
 	replayPoll  = 20 * time.Millisecond
 	replayStall = time.Minute // without any progress
 )
@@ -136,42 +140,25 @@ func vacant(dir string) error {
 // store first. done undoes both.
 func replayBroker(cfg ReplayConfig) (_ *nats.Conn, done func(), err error) {
 	if cfg.NATS.URL != "" {
-		conn, err := dial(cfg.NATS, cfg.Logger)
+		conn, err := emitter.Connect(cfg.NATS.client(replayName, cfg.Logger))
 		if err != nil {
 			return nil, nil, err
 		}
 		return conn, conn.Close, nil
 	}
 	if _, err := os.Stat(filepath.Join(cfg.DataDir, "nats")); err != nil || cfg.DataDir == "" {
-		return nil, nil, errors.Join(errors.New("there is no broker's store in the data directory, and no broker's address was given"), err)
+		return nil, nil, errors.Join(ErrNoBroker, err)
 	}
 	b, err := startBroker(Config{DataDir: cfg.DataDir, NATS: NATSConfig{Listen: "127.0.0.1:-1"}, Intake: cfg.Intake, Logger: cfg.Logger})
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := dial(NATSConfig{URL: b.url()}, cfg.Logger)
+	conn, err := emitter.Connect(emitter.ConnConfig{URL: b.url(), Name: replayName, Logger: cfg.Logger})
 	if err != nil {
 		b.stop()
 		return nil, nil, err
 	}
 	return conn, func() { conn.Close(); b.stop() }, nil
-}
-
-func dial(cfg NATSConfig, log *slog.Logger) (*nats.Conn, error) {
-	config := emitter.ConnConfig{URL: cfg.URL, Name: "chaind replay", CredsFile: cfg.Creds,
-		CAFile: cfg.CA, CertFile: cfg.Cert, KeyFile: cfg.Key, Logger: log}
-	options, err := config.Options()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.User != "" {
-		options = append(options, nats.UserInfo(cfg.User, cfg.Password))
-	}
-	conn, err := nats.Connect(cfg.URL, options...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to broker: %w", err)
-	}
-	return conn, nil
 }
 
 // replayInto runs an intake up to the stream's last message.
