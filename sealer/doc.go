@@ -12,16 +12,22 @@
 //     of kinds and its steps against the first and the last plan. A bundle that
 //     fails is not written; the job stays and says so ([ErrContradiction]).
 //  3. Run snapshots that came with seals are written, write-once.
-//  4. The bundle is written under its class and head, then, beside step 5, history
-//     and pointers (package sidecar).
-//  5. The trust bundle is made (package engine/run: the chain as of its end, with
+//  4. The trust bundle is made (package engine/run: the chain as of its end, with
 //     segments, attempts, kept plans and snapshots, rejected events and losses;
-//     what arrived later is left out), its root is signed with the same key, and
-//     the very bytes are judged: the envelope must hold and the content must be
-//     re-derived. Then it is written under its root, with history and pointer of
-//     the chain. A signature over a root is none over a head message, which
-//     begins otherwise.
+//     what arrived later is left out), and its root is signed with the same key. A
+//     signature over a root is none over a head message, which begins otherwise.
+//  5. Both are written as one group (package sidecar). The bytes of all files go to
+//     the disk under temporary names, and meanwhile the very bytes of the trust
+//     bundle are judged: the envelope must hold and the content must be re-derived.
+//     Then the evidence has its name under class and head, and the trust bundle
+//     under its root, and when those are durable, histories and pointers have theirs.
 //  6. The job is finished in the store.
+//
+// That is three waits for the disk, and two more for the job. Where other evidence
+// stands under the head, the trust bundle has to tell that one's signature: then, and
+// for long chains and for a trust bundle that fails, the evidence is written first,
+// and the trust bundle made and judged after that, with the names of the evidence
+// written beside.
 //
 // A crash between any two steps leaves the job, which then runs again and finds
 // the same bytes: every step can be repeated. Where another bundle with the same

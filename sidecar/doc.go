@@ -58,5 +58,11 @@
 // every root that the chain ever had. There is one at a time but for evidence
 // that had to be signed anew with another key: the root covers that signature.
 //
+// Evidence and the trust bundle made over it are written together
+// ([Sidecars.WriteBoth]) where the directory has neither yet: the bytes of all files
+// under temporary names, then the names of head and root, then histories and
+// pointers, each of the three durable before the next. A back end without groups
+// puts one blob after the other in that order.
+//
 // Evidence format, sections 13 and 14.
 package sidecar
