@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -11,14 +12,33 @@ func (s *server) healthz(w http.ResponseWriter, _ *http.Request, _ access) error
 	return writeStatus(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// readyz names everything that keeps the daemon from doing its work.
-func (s *server) readyz(w http.ResponseWriter, _ *http.Request, _ access) error {
+// readyz names everything that keeps the daemon from doing its work. Details may
+// name chains and files: where readers show tokens, they are for those who may
+// read all, and probes get the names.
+func (s *server) readyz(w http.ResponseWriter, r *http.Request, _ access) error {
 	causes := s.causes()
+	if a, err := s.authorize(r); err != nil || !a.all {
+		causes = namesOnly(causes)
+	}
 	status := http.StatusOK
 	if len(causes) > 0 {
 		status = http.StatusServiceUnavailable
 	}
 	return writeStatus(w, status, readiness{Ready: len(causes) == 0, Causes: causes})
+}
+
+const detailElsewhere = "the daemon's log says more, and so does this page to a token of all tenants"
+
+// namesOnly leaves of each cause what tells nothing about anybody's chains.
+func namesOnly(causes []Cause) []Cause {
+	names := []Cause{}
+	for _, c := range causes {
+		c.Detail = detailElsewhere
+		if !slices.Contains(names, c) {
+			names = append(names, c)
+		}
+	}
+	return names
 }
 
 type readiness struct {

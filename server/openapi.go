@@ -53,7 +53,7 @@ func operations() map[string]operation {
 		"engine":         {"The verifier for that page (WebAssembly, compressed).", nil, "application/gzip", nil},
 		"openapi":        {"This description.", map[string]any{}, "", nil},
 		"healthz":        {"The process answers.", map[string]string{}, "", nil},
-		"readyz":         {"Whether the daemon does its work; 503 names why not.", readiness{}, "", nil},
+		"readyz":         {"Whether the daemon does its work; 503 names why not. With a token file, details are for tokens of all tenants.", readiness{}, "", nil},
 		"metrics":        {"Metrics for Prometheus; callers that are bound to tenants get 404.", nil, text, []int{http.StatusNotFound}},
 	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Cause is one reason why the daemon is not ready. Names are short and fixed,
-// details are one sentence without secrets or payloads.
+// details are one sentence without secrets or payloads, for operators: they may
+// name chains of any tenant, and files.
 type Cause struct {
 	Name   string `json:"cause"`
 	Detail string `json:"detail"`

@@ -88,6 +88,27 @@ func TestTokensBindTenants(t *testing.T) {
 	}
 }
 
+// TestReadinessTellsStrangersNamesAlone: details name chains and files.
+func TestReadinessTellsStrangersNamesAlone(t *testing.T) {
+	t.Parallel()
+	b := loadTree(t, "two-run")
+	causes := func() []Cause {
+		return []Cause{{CauseDamage, "chain acme/secret-session"}, {CauseDamage, "file /srv/secret"}, {CauseLag, "7 events"}}
+	}
+	h := newHandler(t, Config{Sidecars: b.sidecars(), Ready: causes, Tokens: static(tokenFor("root"), tokenFor("acme", "acme"))})
+	for _, bearer := range []string{"", "Bearer wrong", "Bearer acme"} {
+		w := get(h, "GET", "/readyz", "Authorization", bearer)
+		want := `{"ready":false,"causes":[{"cause":"damaged","detail":"` + detailElsewhere + `"},{"cause":"lag","detail":"` + detailElsewhere + `"}]}`
+		if w.Code != http.StatusServiceUnavailable || w.Body.String() != want {
+			t.Errorf("%q: %d %s", bearer, w.Code, w.Body)
+		}
+	}
+	w := get(h, "GET", "/readyz", "Authorization", "Bearer root")
+	if got := w.Body.String(); !strings.Contains(got, "secret-session") || !strings.Contains(got, "/srv/secret") || !strings.Contains(got, "7 events") {
+		t.Errorf("an operator is told %s", got)
+	}
+}
+
 // TestAnotherTenantsRunLooksUnknown compares the two answers byte by byte.
 func TestAnotherTenantsRunLooksUnknown(t *testing.T) {
 	t.Parallel()

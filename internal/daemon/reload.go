@@ -3,10 +3,14 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 
 	"github.com/chaind/chaind/server"
 )
+
+// place is where a configuration file is wrong, as its errors begin.
+var place = regexp.MustCompile(`^.*?(?:\bline \d+|\[\d+:\d+\])`)
 
 // reloading keeps what went wrong at the last reload, by cause. What cannot be
 // taken over leaves the one before in use, each part for itself, and shows in
@@ -20,6 +24,9 @@ type reloadable struct {
 	cause string // name of the cause in the readiness
 	what  string // in words
 	load  func(context.Context) error
+	// private: errors may quote a file in which there are secrets. Of those, the
+	// readiness says where alone.
+	private bool
 	fault atomic.Pointer[string] // nil: the last reload went well
 }
 
@@ -33,7 +40,7 @@ func (d *Daemon) reloadables() reloading {
 		{cause: server.CauseCertificate, what: "certificate", load: func(context.Context) error { return d.shown.load() }},
 	}
 	if d.cfg.Relevel != nil {
-		parts = append(parts, &reloadable{cause: server.CauseLogLevel, what: "log level", load: func(context.Context) error { return d.cfg.Relevel() }})
+		parts = append(parts, &reloadable{cause: server.CauseLogLevel, what: "log level", private: true, load: func(context.Context) error { return d.cfg.Relevel() }})
 	}
 	return reloading{parts}
 }
@@ -60,7 +67,11 @@ func (d *Daemon) reload(ctx context.Context) {
 		}
 		failed++
 		d.log.Error("reload failed, the old one stays in use", "what", p.what, "err", err)
-		text := fmt.Sprintf("reload of the %s failed, the one before is in use: %v", p.what, err)
+		why := err.Error()
+		if at := place.FindString(why); p.private && at != "" {
+			why = at + " is wrong"
+		}
+		text := fmt.Sprintf("reload of the %s failed, the one before is in use: %s", p.what, why)
 		p.fault.Store(&text)
 	}
 	d.log.Info("reloaded", "failed", failed)
