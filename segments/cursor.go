@@ -28,6 +28,9 @@ func (e *DecodeError) Error() string {
 // (duplicate names are the cursor's business) and returns it without the
 // whitespace around it.
 func checkText(text []byte) (value []byte, offset int64, err error) {
+	if shallow := Shallow(text); len(shallow) < len(text) {
+		return nil, 0, deep("", int64(len(shallow)))
+	}
 	if jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)) {
 		value = bytes.TrimLeft(text, " \n\r\t")
 		return bytes.TrimRight(value, " \n\r\t"), int64(len(text) - len(value)), nil
@@ -131,7 +134,7 @@ func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\
 // enter steps into the object or array at pos.
 func (c *cursor) enter() error {
 	if c.depth >= MaxDepth {
-		return c.fail(c.pos, "nested deeper than %d", MaxDepth)
+		return deep(c.pointer(), c.base+int64(c.pos))
 	}
 	c.depth++
 	c.pos++

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 const tinyBundle = `{"chain":{"segments":[]},"scope":{"schema_version":1,"prompt_hash":"p","execute_session_id":"s","catalog_cgs_hash":"c","domain_revision":0,"entry_id":"e"}}`
@@ -170,6 +171,46 @@ func TestNamesAreEqualByTheirBytes(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestDeepTextIsRefusedBeforeItIsDecoded: jsontext, which calls itself for each
+// level, never sees the depth that would end a stack; the fault names the place,
+// and one before it comes first.
+func TestDeepTextIsRefusedBeforeItIsDecoded(t *testing.T) {
+	t.Parallel()
+	const levels = 9000 // jsontext itself takes 10,000
+	deepest := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+	quoted := `"` + strings.Repeat(`[{\"\\`, levels) + `"`
+	for _, c := range []struct{ text, path, reason string }{
+		{strings.Repeat("[", levels), "/0", "nested deeper than 128"},
+		{strings.Repeat(`{"a":`, levels), "/a", "nested deeper than 128"},
+		{strings.Replace(tinyBundle, "{", `{"x":`+deepest+`,`, 1), "/x", "nested deeper than 128"},
+		{strings.Replace(tinyBundle, "[]", `[{"kind":`+deepest+`}]`, 1), "/chain/segments/0", "nested deeper than 128"},
+		{strings.Replace(tinyBundle, "{", `{"x":`+quoted+`,`, 1), "", ""},
+		{strings.Replace(tinyBundle, "{", `{"x":`+quoted+`,"y":`+deepest+`,`, 1), "/y", "nested deeper than 128"},
+		{`{"chain" 1,"x":` + deepest + `}`, "/chain", "not strict JSON"},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text))} {
+			_, _, err := Read(r, func(*Segment) error { return nil })
+			var fault *DecodeError
+			switch errors.As(err, &fault); {
+			case c.reason == "" && err != nil, c.reason != "" && fault == nil:
+				t.Errorf("%.40s…: %v", c.text, err)
+			case fault != nil && (!strings.HasPrefix(fault.Reason, c.reason) || fault.Path != c.path):
+				t.Errorf("%.40s…: %v, want %s at %s", c.text, err, c.reason, c.path)
+			}
+		}
+	}
+	for _, text := range []string{deepest, strings.Repeat("[", levels)} {
+		if _, _, err := DecodeKind([]byte(text)); err == nil || !strings.Contains(err.Error(), "nested deeper than 128") {
+			t.Errorf("decode kind: %v", err)
+		}
+	}
+	for text, want := range map[string]int{deepest: maxNested, quoted: len(quoted), "[" + quoted + deepest: 1 + len(quoted) + maxNested - 1} {
+		if got := len(Shallow([]byte(text))); got != want {
+			t.Errorf("%d bytes of %.20s… are shallow, want %d", got, text, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -63,9 +64,12 @@ func (b *bundleReader) load() error {
 // refuse turns what the decoder said into our error; otherwise is said when
 // it found no fault.
 func (b *bundleReader) refuse(err error, otherwise string) error {
+	var tooDeep *DecodeError
 	switch {
 	case b.in.err != nil:
 		return b.in.err
+	case errors.As(err, &tooDeep):
+		return deep(b.pointer(), tooDeep.Offset)
 	case err == nil:
 		return b.fail(0, "%s", otherwise)
 	}
@@ -81,6 +85,8 @@ type meter struct {
 	end     int64 // of the current item at most
 	max     int64 // of the whole input
 	maxItem int64
+	depth   nesting
+	deep    error // where it ends, since what follows is nested too deep
 	err     error // not io.EOF
 }
 
@@ -92,7 +98,14 @@ func (m *meter) Read(p []byte) (int, error) {
 		m.err = fmt.Errorf("read bundle: item at offset %d: %w", m.end-m.maxItem, ErrTooLarge)
 		return 0, m.err
 	}
+	if m.deep != nil {
+		return 0, m.deep
+	}
 	n, err := m.r.Read(p[:min(int64(len(p)), room)])
+	if at := m.depth.tooDeep(p[:n]); at >= 0 {
+		m.deep = deep("", m.n+int64(at))
+		return at, m.deep
+	}
 	m.n += int64(n)
 	if err != nil && err != io.EOF {
 		m.err = fmt.Errorf("read bundle: %w", err)

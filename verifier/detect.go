@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chaind/chaind/segments"
 )
 
 // Kind is what a file is.
@@ -41,7 +43,7 @@ func Detect(r io.Reader) (Kind, io.Reader, error) {
 }
 
 func kindOf(start []byte) Kind {
-	dec := jsontext.NewDecoder(bytes.NewReader(start), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewReader(segments.Shallow(start)), jsontext.AllowDuplicateNames(true))
 	open, err := dec.ReadToken()
 	if err != nil {
 		return KindUnknown
