@@ -13,8 +13,9 @@ import (
 // \t, \r and so on, \xNN (below U+0080, or a byte that is not UTF-8), \uNNNN or
 // \UNNNNNNNN. That is every
 // rune that is not graphic (controls of C0 and C1, format characters such as
-// bidirectional overrides and zero-width joiners, private use, unassigned) and
-// every white space but U+0020. Escaping twice changes nothing; it is meant for
+// bidirectional overrides and zero-width joiners, private use, unassigned), every
+// white space but U+0020, what Unicode lets a font leave out (fillers, variation
+// selectors, the combining grapheme joiner), and the Braille pattern without dots. Escaping twice changes nothing; it is meant for
 // people and cannot be undone.
 func Escape(text string) string {
 	var b strings.Builder
@@ -39,9 +40,11 @@ func escapeRune(b *strings.Builder, r rune) {
 	b.WriteString(quoted[1 : len(quoted)-1])
 }
 
-// printable reports whether the rune acts as nothing but a glyph. Combining
-// marks are graphic and stay.
-func printable(r rune) bool { return r == ' ' || unicode.IsPrint(r) }
+// printable reports whether the rune acts as nothing but a glyph that is seen.
+// Combining marks are graphic and stay.
+func printable(r rune) bool {
+	return r == ' ' || unicode.IsPrint(r) && r != '\u2800' && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
 
 // quoted is text from the file for use inside a sentence: escaped, cut to a
 // bounded length, in quotation marks.

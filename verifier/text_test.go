@@ -28,6 +28,10 @@ func TestEscape(t *testing.T) {
 		"\U000e0041":                `\U000e0041`,
 		`back\slash "quote" 'tick'`: `back\slash "quote" 'tick'`,
 		"\ufffd":                    "\ufffd",
+
+		"\u3164\uffa0\u115f\u17b4\u034f": `\u3164\uffa0\u115f\u17b4\u034f`,
+		"a\ufe0f\u180b\u2800\u3000":      `a\ufe0f\u180b\u2800\u3000`,
+		"e\u0301 \u05d0\u05d1":           "e\u0301 \u05d0\u05d1",
 	} {
 		if got := Escape(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
