@@ -1,7 +1,8 @@
 // Command generate compiles package verifier for the browser, as
 // verifier.wasm.gz and wasm_exec.js in the directory web. It is run by go
 // generate ./web. The same source and the same Go give the same bytes in
-// whatever directory, so that anybody can compile the published file again.
+// whatever directory and with whatever settings of Go, so that anybody can
+// compile the published file again.
 //
 // One file of Go's own is left out: the loop at the heart of crypto/sha256, in
 // whose place web/sha256/block.go is compiled, because Go's takes twice the time.
@@ -17,6 +18,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -63,12 +66,37 @@ func compile(temp, goroot string) ([]byte, error) {
 	}
 	path := filepath.Join(temp, "verifier.wasm")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-ldflags=-s -w -buildid=", "-o", path, "./wasm")
-	// GOFLAGS and GOWASM of the caller must not change the result.
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "GOFLAGS=-mod=readonly")
+	if build.Env, err = environment(); err != nil {
+		return nil, err
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
 	return os.ReadFile(path)
+}
+
+// where are the settings that say where Go finds and keeps things, and nothing
+// about what it compiles.
+var where = []string{"GOROOT", "GOTOOLCHAIN", "GOPATH", "GOCACHE", "GOMODCACHE", "GOTMPDIR", "GOPROXY", "GOSUMDB", "GONOPROXY", "GONOSUMDB", "GOPRIVATE"}
+
+// environment is the caller's, but that of the settings of Go, in it or in Go's own
+// file of them, none changes the result: experiments, features of the processor,
+// FIPS 140, flags, a workspace.
+func environment() ([]string, error) {
+	out, err := exec.Command("go", append([]string{"env", "-json"}, where...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask go for its settings: %w", err)
+	}
+	var settings map[string]string
+	if err := json.Unmarshal(out, &settings); err != nil {
+		return nil, fmt.Errorf("read settings of go: %w", err)
+	}
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "GO") || strings.HasPrefix(s, "CGO_") })
+	for _, name := range where {
+		env = append(env, name+"="+settings[name])
+	}
+	return append(env, "GOENV=off", "GOWORK=off", "GO111MODULE=on", "GOOS=js", "GOARCH=wasm", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off",
+		"GODEBUG=", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0"), nil
 }
 
 // replaceLoop writes what tells go build that block.go stands where Go keeps the
