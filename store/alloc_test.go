@@ -14,9 +14,9 @@ import (
 
 // maxAllocations bounds the pieces of memory that one step takes from the
 // message to the commit. Ours are six: two to decode and one for a string with
-// escapes, three to apply. The rest is bbolt's: the path to the page of each event
-// id and a copy of its key, and the pages of the transaction.
-const maxAllocations = 17
+// escapes, three to apply. The rest is bbolt's: the paths to the pages of the
+// transaction's values, copies of their keys, and the pages.
+const maxAllocations = 8
 
 // TestIngestAllocations decodes and appends batches to open chains, as a daemon
 // does once it runs, with all that happens now and then.
