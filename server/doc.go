@@ -102,7 +102,13 @@
 //	urn:chaind:problem:seal-pending   503  the chain has ended, its evidence is being written
 //	urn:chaind:problem:head-taken     409  the evidence of another scope stands under the chain's head
 //	urn:chaind:problem:evidence-missing 500  the record names a file that is not there
+//	urn:chaind:problem:header-too-long 431 target and header fields have more than 16 KiB
 //	urn:chaind:problem:busy           503  all verifications are taken; Retry-After
+//
+// What net/http cannot read as a request it answers itself, in plain text, before
+// anything here is asked: 400 (malformed, without Host, or plain HTTP where TLS is
+// spoken), 417 (Expect), 431 (beyond 64 KiB), 501 (another Transfer-Encoding than
+// chunked), 505 (another version of HTTP).
 //
 // # Pages
 //
@@ -156,4 +162,5 @@
 //
 // With [Config.Tokens] every route but the two pages, the verifier, /healthz and
 // /readyz needs a bearer token; what a token may not read looks as if it did not exist.
+// Details of /readyz and comments of /v1/keys are for tokens of all tenants.
 package server

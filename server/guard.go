@@ -111,12 +111,25 @@ func refuse(r *http.Request) *problem {
 		return &problem{typeMethod, http.StatusMethodNotAllowed, "Method Not Allowed", "this server is read-only: GET and HEAD are served"}
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
 		return &problem{typeBody, http.StatusRequestEntityTooLarge, "Content Too Large", "requests with a body are not accepted"}
+	case headerBytes(r) > maxHeaderBytes:
+		return &problem{typeHeader, http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "the header of the request is too long"}
 	case len(r.URL.RawQuery) > maxQueryBytes:
 		return &problem{typeQueryTooLong, http.StatusRequestURITooLong, "URI Too Long", "the query is too long"}
 	case !plainPath(r.URL.Path, r.URL.EscapedPath()):
 		return badRequest("the path contains a character, an encoding or a dot segment that no resource has")
 	}
 	return nil
+}
+
+// headerBytes is about the size of what came before a body.
+func headerBytes(r *http.Request) int {
+	n := len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
 }
 
 // plainPath tells whether a path is one that could name something here. It

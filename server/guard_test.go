@@ -180,17 +180,39 @@ func TestRefusesBodiesAndLongQueries(t *testing.T) {
 		{"V19 compressed body", "GET /healthz HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: 400000\r\n\r\n", 413},
 		{"chunked body", "GET /healthz HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 413},
 		{"long query", "GET /v1/runs?" + strings.Repeat("a", maxQueryBytes+1) + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
+		{"headers of 17 KiB", "GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("a", maxHeaderBytes/2) + "\r\nY: " + strings.Repeat("a", maxHeaderBytes/2) + "\r\n\r\n", 431},
 		{"long header", "GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("a", 2*maxHeaderBytes) + "\r\n\r\n", 431},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp, _ := send(t, p, c.request)
-			if resp.StatusCode != c.status {
-				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
+			if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != problemMediaType {
+				t.Errorf("status %d as %s, want %d", resp.StatusCode, resp.Header.Get("Content-Type"), c.status)
 			}
 			if !resp.Close {
 				t.Error("the connection stays open for what follows")
 			}
 		})
+	}
+}
+
+// TestLibraryAnswersWhatIsNoRequest: the few answers that are no problem
+// documents, as docs/reference/http.md lists them.
+func TestLibraryAnswersWhatIsNoRequest(t *testing.T) {
+	t.Parallel()
+	h, _ := vectorHandler(t)
+	p := servePipes(t, h)
+	for request, status := range map[string]int{
+		"GET /healthz HTTP/1.1\r\n\r\n":                                                      400,
+		"GET /health z HTTP/1.1\r\nHost: h\r\n\r\n":                                          400,
+		"GET /healthz HTTP/1.1\r\nHost: h\r\nExpect: tea\r\n\r\n":                            417,
+		"GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("a", 70<<10) + "\r\n\r\n": 431,
+		"GET /healthz HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n":       501,
+		"GET /healthz HTTP/3.1\r\nHost: h\r\n\r\n":                                           505,
+		"GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("a", 15<<10) + "\r\n\r\n": 200,
+	} {
+		if resp, body := send(t, p, request); resp.StatusCode != status || status != 200 && resp.Header.Get("Content-Type") == problemMediaType {
+			t.Errorf("%.60q: status %d, want %d: %.60s", request, resp.StatusCode, status, body)
+		}
 	}
 }
 

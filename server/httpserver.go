@@ -17,7 +17,7 @@ func NewHTTPServer(addr string, handler http.Handler, logger *slog.Logger) *http
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    maxReadBytes,
 	}
 	if logger != nil {
 		s.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelDebug)

@@ -22,8 +22,9 @@ type keyEntry struct {
 	Comment   string      `json:"comment"`
 }
 
-// keyList shows public keys and their states.
-func (s *server) keyList(w http.ResponseWriter, r *http.Request, _ access) error {
+// keyList shows public keys and their states. Comments are the operator's notes
+// (names, other tenants) and nothing that readers bound to tenants need.
+func (s *server) keyList(w http.ResponseWriter, r *http.Request, a access) error {
 	trust := s.Trust()
 	d := keysDocument{Pinned: trust != nil, Trusted: []keyEntry{}}
 	for _, e := range trust.Entries() {
@@ -39,7 +40,19 @@ func (s *server) keyList(w http.ResponseWriter, r *http.Request, _ access) error
 			d.Signing = &signing
 		}
 	}
+	if !a.all {
+		d.withoutComments()
+	}
 	return s.writeJSON(w, r, d)
+}
+
+func (d *keysDocument) withoutComments() {
+	for i := range d.Trusted {
+		d.Trusted[i].Comment = ""
+	}
+	if d.Signing != nil {
+		d.Signing.Comment = ""
+	}
 }
 
 func describeEntry(e keys.Entry) keyEntry {

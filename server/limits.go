@@ -8,7 +8,8 @@ import (
 
 // Limits of one HTTP server. Every byte of a request is hostile.
 const (
-	maxHeaderBytes = 16 << 10 // request line and header fields
+	maxHeaderBytes = 16 << 10 // request target and header fields
+	maxReadBytes   = 64 << 10 // what the HTTP library reads of a header before it gives up
 	maxQueryBytes  = 2 << 10  // raw query of a request
 	maxTokenBytes  = 512      // bearer token as sent
 	maxCursorBytes = 1 << 10  // page cursor as sent

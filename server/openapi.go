@@ -44,10 +44,10 @@ func operations() map[string]operation {
 		"segments":       {"Segments of a chain, open or ended.", segmentPage{}, "", []int{chain}},
 		"attempts":       {"Begins and failures of a chain's steps.", attemptPage{}, "", []int{chain}},
 		"runs":           {"Pairs of run id and chain, in pages. A run id is not an identity: many chains may carry it.", runPage{}, "", nil},
-		"rejected":       {"Rejected events, oldest first, without their payloads.", rejectionPage{}, "", nil},
+		"rejected":       {"Rejected events, oldest first, without their payloads. Those of one chain: tenant, prompt_hash, session and chain together, none of the last three alone.", rejectionPage{}, "", nil},
 		"epochs":         {"Histories of the stream; callers that are bound to tenants get 404.", epochPage{}, "", []int{http.StatusNotFound}},
 		"lost":           {"Ranges of stream sequences that never came; callers that are bound to tenants get 404.", lostPage{}, "", []int{http.StatusNotFound}},
-		"keys":           {"Public keys: what is signed with, and who is trusted.", keysDocument{}, "", nil},
+		"keys":           {"Public keys: what is signed with, and who is trusted. Comments are for callers that may read all.", keysDocument{}, "", nil},
 		"console":        {"Pages for people.", nil, page, nil},
 		"verify":         {"A page that verifies a file in the browser; nothing is uploaded.", nil, page, nil},
 		"engine":         {"The verifier for that page (WebAssembly, compressed).", nil, "application/gzip", nil},
@@ -64,7 +64,7 @@ type evidenceBundle struct{}
 // everywhere are the problems that any route may answer with.
 var everywhere = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
-	http.StatusMisdirectedRequest, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusMisdirectedRequest, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
 // tree is a JSON object of the description; its members are written sorted.

@@ -28,6 +28,7 @@ const (
 	typeHost             = "urn:chaind:problem:unknown-host"
 	typeMethod           = "urn:chaind:problem:method-not-allowed"
 	typeBody             = "urn:chaind:problem:body-not-accepted"
+	typeHeader           = "urn:chaind:problem:header-too-long"
 	typeQueryTooLong     = "urn:chaind:problem:query-too-long"
 	typePrecondition     = "urn:chaind:problem:precondition-failed"
 	typeRange            = "urn:chaind:problem:range-not-satisfiable"

@@ -100,7 +100,9 @@ there; later versions may add some at the end. Lists come in pages: ` + "`next`"
 last. An unknown or repeated query parameter is refused. In paths and filters the tenant ` + "`_`" + ` is the empty one.
 
 Every error is a problem document (RFC 9457, ` + "`application/problem+json`" + `) with ` + "`type`, `status`, `title`, `detail`" + `. Any route may answer
-400 (path or query), 405, 413 (a body was sent), 414, 421 (asked by an unknown name), 500 and 503; with a token file also 401.
+400 (path or query), 405, 413 (a body was sent), 414, 421 (asked by an unknown name), 431 (more than 16 KiB of headers), 500 and 503; with a token file
+also 401. Only what cannot be read as a request at all is answered in plain text, by the HTTP library: 400 (malformed, without ` + "`Host`" + `, or plain HTTP on the
+HTTPS port), 417 (` + "`Expect`" + `), 431 (beyond 64 KiB), 501 (` + "`Transfer-Encoding`" + `) and 505.
 What a token may not read looks as if it did not exist: 404. Headers of evidence, caching and problem types: ` + "`go doc ./server`" + `.
 
 | path | answer | of its own |

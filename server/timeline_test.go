@@ -110,6 +110,25 @@ func TestKeyList(t *testing.T) {
 	}
 }
 
+// TestKeysComeWithoutNotesToTenants: comments of the trust list are the
+// operator's; everything else about the keys is for whoever may verify.
+func TestKeysComeWithoutNotesToTenants(t *testing.T) {
+	t.Parallel()
+	signing := keys.PublicKey{1, 2, 3}
+	trust, _, err := keys.Merge([]keys.Entry{{PublicKey: signing, Comment: "for globex", Status: keys.Active}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHandler(t, Config{Sidecars: loadTree(t, "two-run").sidecars(), Trust: func() *keys.TrustList { return trust },
+		Signing: func() *keys.PublicKey { return &signing }, Tokens: static(tokenFor("root"), tokenFor("acme", "acme"))})
+	for bearer, note := range map[string]string{"root": "for globex", "acme": ""} {
+		d := decode[keysDocument](t, get(h, "GET", "/v1/keys", "Authorization", "Bearer "+bearer))
+		if d.Signing.Comment != note || d.Trusted[0].Comment != note || d.Trusted[0].PublicKey != signing.String() {
+			t.Errorf("%s is told %+v", bearer, d)
+		}
+	}
+}
+
 // TestPagesForPeople: the pages come with their own policy and without a
 // token; what they would ask for needs one.
 func TestPagesForPeople(t *testing.T) {
