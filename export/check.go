@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -28,11 +27,10 @@ const (
 	CodeExtra     verifier.Code = "export_extra"     // there, not listed
 	CodeOther     verifier.Code = "export_other"     // evidence of another chain than it is listed for
 	CodeContent   verifier.Code = "export_content"   // a file's own verdict is no pass
+	CodeDiffers   verifier.Code = "export_differs"   // the manifest says else of a chain than its evidence
+	CodeArchive   verifier.Code = "export_archive"   // a ZIP file is more than its entries
 	CodeUnreached verifier.Code = "export_unreached" // the folder or a file cannot be read
 )
-
-// maxListed bounds the findings of one code that a report lists.
-const maxListed = 50
 
 // Check checks a whole export. Trust, RequireSigned and AllowUnsigned of o hold
 // for the manifest and for every file; options that ask for one run, head or
@@ -58,21 +56,24 @@ type checking struct {
 	report *verifier.Report
 
 	manifest *Manifest
+	packed   bool   // it is a ZIP file
 	stopped  string // why later checks were skipped; "": they ran
 	counts   map[verifier.Code]uint64
-	sums     map[string]string // digest of each file that was read, by path
-	origins  map[string]origin // what each evidence file that was decoded says it is
-	own      int               // exit code of what is wrong with the export itself
-	worst    int               // of the files
-	verdicts int               // files verified
-	failing  int               // of them, no pass
-	broken   bool              // something else is wrong than who signed
+	notes    map[string]verifier.Check // of checks that found nothing, by name
+	origins  map[string]origin         // what each evidence file that was decoded says it is
+	amounts  map[string]amount         // what each evidence file that holds amounts to
+	own      int                       // exit code of what is wrong with the export itself
+	worst    int                       // of the files
+	verdicts int                       // files verified
+	failing  int                       // of them, no pass
+	broken   bool                      // something else is wrong than who signed
 }
 
 func (c *checking) run() {
 	if !c.options() {
 		return
 	}
+	c.archive()
 	text, err := c.read(ManifestFile, MaxManifestBytes)
 	if err == nil {
 		c.manifest, err = ParseManifest(text)
@@ -84,8 +85,25 @@ func (c *checking) run() {
 	c.stopped = ""
 	c.signature(text)
 	c.files()
+	if err := c.ctx.Err(); err != nil {
+		c.stopped = "the check was called off"
+		c.fail(verifier.CodeInterrupted, "", verifier.ExitNotRun, c.stopped)
+		return
+	}
 	c.extras()
 	c.chains()
+}
+
+// archive reports what [OpenZip] found.
+func (c *checking) archive() {
+	f, ok := c.folder.(*Folder)
+	if !ok {
+		return
+	}
+	c.packed = f.packed
+	for _, fault := range f.faults {
+		c.fail(CodeArchive, fault.path, verifier.ExitEnvelope, fault.detail)
+	}
 }
 
 // options refuses what only a single file can answer to.
@@ -102,96 +120,97 @@ func (c *checking) options() bool {
 	return true
 }
 
-func (c *checking) signature(manifest []byte) {
-	text, err := c.read(SignatureFile, maxSignatureFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		text = []byte{}
-	}
-	claim, fault := examine(manifest, text)
-	s := &c.report.Signature
-	s.State = keys.Judge(claim, c.o.Trust)
-	if claim != nil && claim.Key != (keys.PublicKey{}) {
-		s.PublicKey, s.KeyID = claim.Key.String(), claim.Key.ID()
-		if e, listed := c.o.Trust.Lookup(claim.Key); listed {
-			s.Comment = e.Comment
-		}
-	}
-	switch {
-	case fault != nil:
-		c.fail(verifier.CodeSignatureInvalid, SignatureFile, verifier.ExitEnvelope, fault.Error())
-	case claim == nil && c.o.RequireSigned:
-		c.fail(verifier.CodeSignatureNeeded, SignatureFile, verifier.ExitEnvelope, "the manifest is not signed")
-	case s.State.Refused(c.o.Trust != nil, c.o.AllowUnsigned):
-		c.fail(refusal(s.State), SignatureFile, verifier.ExitEnvelope, "the manifest's signature is "+string(s.State))
-	}
-}
-
-func refusal(s keys.State) verifier.Code {
-	switch s {
-	case keys.StateUnsigned:
-		return verifier.CodeSignatureNeeded
-	case keys.StateRevoked:
-		return verifier.CodeRevokedKey
-	}
-	return verifier.CodeUntrustedKey
-}
-
 // files reads every listed file once: digest, and for evidence the verdict.
 func (c *checking) files() {
-	c.sums, c.origins = map[string]string{}, map[string]origin{}
+	c.origins, c.amounts = map[string]origin{}, map[string]amount{}
 	paths := make(map[string][]string, len(c.manifest.Files)) // by listed digest
 	for _, f := range c.manifest.Files {
 		paths[f.SHA256] = append(paths[f.SHA256], f.Path)
 	}
 	for _, f := range c.manifest.Files {
+		if c.ctx.Err() != nil {
+			return
+		}
 		got, size, err := c.one(f)
 		switch {
+		case c.ctx.Err() != nil:
+			return
 		case errors.Is(err, fs.ErrNotExist):
 			c.fail(CodeMissing, f.Path, verifier.ExitEnvelope, "listed, and not there")
 		case err != nil:
-			c.fail(CodeUnreached, f.Path, verifier.ExitEnvelope, "cannot be read")
+			c.fail(CodeUnreached, f.Path, verifier.ExitEnvelope, whyNot(err))
 		case got == f.SHA256 && size == f.Bytes:
 		case len(paths[got]) > 0:
 			c.fail(CodeSwapped, f.Path, verifier.ExitEnvelope, "holds what is listed for "+paths[got][0])
+		case got == "":
+			c.fail(CodeAltered, f.Path, verifier.ExitEnvelope, fmt.Sprintf("has %d bytes, listed are %d; it was not read", size, f.Bytes))
 		default:
 			c.fail(CodeAltered, f.Path, verifier.ExitEnvelope, fmt.Sprintf("has %d bytes with digest %s, listed are %d and %s", size, got, f.Bytes, f.SHA256))
 		}
 	}
 }
 
-// one reads a file to its end, verifying it on the way if it is evidence.
+var errSpecial = errors.New("no plain file")
+
+// one reads a file to its end, verifying it on the way if it is evidence. One
+// that is far larger than listed is not read, and has no digest.
 func (c *checking) one(f File) (sum string, size int64, err error) {
-	if err := c.ctx.Err(); err != nil {
-		return "", 0, err
-	}
-	file, err := c.folder.Open(f.Path)
+	file, stated, err := c.open(f.Path)
 	if err != nil {
 		return "", 0, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", 0, fmt.Errorf("%w: no plain file", ErrArchive)
+	if stated != f.Bytes && stated > maxMislisted {
+		return "", stated, nil
 	}
-	t := &tally{r: file, hash: sha256.New()}
+	t := &tally{ctx: c.ctx, r: io.LimitReader(file, max(f.Bytes, maxMislisted)+1), hash: sha256.New()}
 	if f.Role == RoleEvidence || f.Role == RoleBundle {
 		c.verdict(f.Path, verifier.File(c.ctx, t, c.o))
 	}
 	if _, err := io.Copy(io.Discard, t); err != nil {
 		return "", 0, err
 	}
-	sum = hex.EncodeToString(t.hash.Sum(nil))
-	c.sums[f.Path] = sum
-	return sum, t.size, nil
+	return hex.EncodeToString(t.hash.Sum(nil)), t.size, nil
 }
 
-// tally hashes what is read.
+// open opens a plain file and gives its size. What is known to be something
+// else is not opened: that of a pipe waits for its other end.
+func (c *checking) open(path string) (fs.File, int64, error) {
+	if f, ok := c.folder.(fs.ReadLinkFS); ok {
+		info, err := f.Lstat(path)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, 0, errSpecial
+		}
+	}
+	file, err := c.folder.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errSpecial
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+// tally hashes what is read, until ctx ends.
 type tally struct {
+	ctx  context.Context
 	r    io.Reader
 	hash hash.Hash
 	size int64
 }
 
 func (t *tally) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := t.r.Read(p)
 	t.hash.Write(p[:n])
 	t.size += int64(n)
@@ -202,6 +221,7 @@ func (c *checking) verdict(path string, r *verifier.Report) {
 	c.verdicts++
 	c.worst = verifier.WorstExit(c.worst, r.ExitCode)
 	c.broken = c.broken || r.ExitCode == verifier.ExitEnvelope && r.Verdict != verifier.Untrusted
+	c.amounts[path] = amountOf(r)
 	switch {
 	case r.ComputedHead != nil && r.Scope != nil:
 		c.origins[path] = origin{r.Scope.TenantID, r.Scope.PromptHash, r.Scope.ExecuteSessionID, r.ComputedHead.String()}
@@ -219,6 +239,10 @@ func (c *checking) verdict(path string, r *verifier.Report) {
 // extras finds files that are not listed.
 func (c *checking) extras() {
 	names, err := list(c.folder)
+	if errors.Is(err, ErrArchive) {
+		c.fail(CodeUnreached, "", verifier.ExitEnvelope, fmt.Sprintf("the folder has more than %d files", MaxFiles))
+		return
+	}
 	if err != nil {
 		c.fail(CodeUnreached, "", verifier.ExitEnvelope, "the folder cannot be listed")
 		return
@@ -255,26 +279,4 @@ func list(folder fs.FS) ([]string, error) {
 		return nil
 	})
 	return names, err
-}
-
-// origin is where evidence says it comes from.
-type origin struct{ tenant, promptHash, session, head string }
-
-// chains compares the evidence with the chain that it is listed for. Evidence
-// that does not say where it comes from has failed already.
-func (c *checking) chains() {
-	for _, chain := range c.manifest.Chains {
-		want := origin{chain.Tenant, chain.PromptHash, chain.Session, ""}
-		if chain.Head != nil {
-			want.head = *chain.Head
-		}
-		for _, path := range []*string{chain.Evidence, chain.Bundle} {
-			if path == nil {
-				continue
-			}
-			if got, known := c.origins[*path]; known && got != want {
-				c.fail(CodeOther, *path, verifier.ExitEnvelope, "is evidence of another chain than it is listed for")
-			}
-		}
-	}
 }

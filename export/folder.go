@@ -7,17 +7,17 @@ import (
 	"path"
 	"strings"
 	"time"
-)
 
-// MaxUnpacked bounds the bytes of all files of a [Folder].
-const MaxUnpacked = 8 << 30
+	"github.com/chaind/chaind/verifier"
+)
 
 // Folder is a flat file system of plain files by path, for sources that are no
 // directory. The zero value is empty and ready to use.
 type Folder struct {
-	files map[string]flat
-	taken map[string]bool // names, case folded
-	bytes int64
+	files  map[string]flat
+	bytes  int64
+	packed bool    // it is a ZIP file
+	faults []fault // of that file
 }
 
 type flat struct {
@@ -25,27 +25,56 @@ type flat struct {
 	open func() (io.ReadCloser, error)
 }
 
+// fault is what is wrong with a ZIP file that can be read all the same. path
+// is raw; "": no single entry. detail is safe to print.
+type fault struct{ path, detail string }
+
 // Add puts a file into the folder; open may be called several times. A path
-// that an export cannot have, a name that is there already (case ignored), and
-// too many files or bytes are [ErrArchive].
+// that could lead out of a folder, a name that is there already, and too many
+// files or bytes are [ErrArchive]. A name that is merely odd is taken: such a
+// file is not listed, and [Check] names it.
 func (d *Folder) Add(name string, size int64, open func() (io.ReadCloser, error)) error {
-	folded := strings.ToLower(name)
+	_, twice := d.files[name]
 	switch {
-	case !safePath(name):
-		return fmt.Errorf("%w: a path that no export has", ErrArchive)
-	case d.taken[folded]:
-		return fmt.Errorf("%w: a name that occurs twice", ErrArchive)
+	case dangerous(name):
+		return fmt.Errorf("%w: the path %s could lead out of the folder", ErrArchive, shown(name))
+	case twice:
+		return fmt.Errorf("%w: the name %s occurs twice", ErrArchive, shown(name))
 	case len(d.files) >= MaxFiles+2:
-		return fmt.Errorf("%w: more than %d files", ErrArchive, MaxFiles)
+		return fmt.Errorf("%w: more than %d files with %s", ErrArchive, MaxFiles, shown(name))
 	case size < 0 || size > MaxUnpacked-d.bytes:
-		return fmt.Errorf("%w: more than %d bytes", ErrArchive, int64(MaxUnpacked))
+		return fmt.Errorf("%w: more than %d bytes in all with %s", ErrArchive, int64(MaxUnpacked), shown(name))
 	}
 	if d.files == nil {
-		d.files, d.taken = map[string]flat{}, map[string]bool{}
+		d.files = map[string]flat{}
 	}
-	d.files[name], d.taken[folded] = flat{size, open}, true
+	d.files[name] = flat{size, open}
 	d.bytes += size
 	return nil
+}
+
+// dangerous tells whether a path may name something outside of the folder, on
+// any system, or has more than one spelling.
+func dangerous(name string) bool {
+	if len(name) > maxName || strings.ContainsAny(name, "\x00\\") || len(name) > 1 && name[1] == ':' {
+		return true
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// shown makes a path safe to print, and short enough.
+func shown(path string) string { return verifier.Escape(short(path)) }
+
+func short(path string) string {
+	if len(path) > maxPath {
+		return path[:maxPath] + "…"
+	}
+	return path
 }
 
 // Open implements fs.FS for the files of the folder.

@@ -34,14 +34,6 @@ const (
 	RoleVerifier = "verifier" // HTML, the verify page
 )
 
-// Limits of what is read.
-const (
-	MaxFiles         = 100_000
-	MaxManifestBytes = 64 << 20 // of manifest.json
-	maxSignatureFile = 4 << 10  // bytes of manifest.sig
-	maxPath          = 400      // bytes of a path
-)
-
 // Manifest lists what belongs to an export.
 type Manifest struct {
 	Export    string
@@ -191,6 +183,7 @@ func (m *Manifest) decodeFile(r *reader) error {
 
 // roles checks the list of files and gives the role of each path.
 func (m *Manifest) roles() (map[string]string, error) {
+	var total int64
 	roles := make(map[string]string, len(m.Files))
 	folded := make(map[string]bool, len(m.Files))
 	for i, f := range m.Files {
@@ -199,11 +192,14 @@ func (m *Manifest) roles() (map[string]string, error) {
 			return nil, malformed("file %d: the path is not one that an export may have", i)
 		case i > 0 && m.Files[i-1].Path >= f.Path, folded[strings.ToLower(f.Path)]:
 			return nil, malformed("file %d: files are not listed by path, each once", i)
+		case f.Bytes > MaxUnpacked-total:
+			return nil, malformed("more than %d bytes in all with %s", int64(MaxUnpacked), f.Path)
 		case f.Bytes < 0 || !isHex(f.SHA256, 64):
 			return nil, malformed("file %d: size or digest is none", i)
 		case !slices.Contains([]string{RoleEvidence, RoleBundle, RoleChain, RoleAddenda, RoleRejected, RoleKeys, RoleReport, RoleVerifier}, f.Role):
 			return nil, malformed("file %d: unknown role", i)
 		}
+		total += f.Bytes
 		roles[f.Path] = f.Role
 		folded[strings.ToLower(f.Path)] = true
 	}

@@ -17,25 +17,48 @@ func explain(err error) string {
 	case errors.Is(err, errManifest):
 		return err.Error()
 	}
-	return "the manifest cannot be read"
+	return "the manifest cannot be read: " + whyNot(err)
+}
+
+// whyNot words why a file was not read, without what the system says of it.
+func whyNot(err error) string {
+	var large *tooLarge
+	switch {
+	case errors.Is(err, errSpecial):
+		return "it is a link or another special file, and was not opened"
+	case errors.As(err, &large):
+		return large.Error()
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.Is(err, ErrArchive):
+		return "it unpacks to more than it states"
+	}
+	return "it cannot be read"
+}
+
+// tooLarge says that a file is over its limit, and was not read.
+type tooLarge struct{ size, limit int64 }
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("it has %d bytes, more than the %d that it may have, and was not read", e.size, e.limit)
 }
 
 // read reads a small file whole.
 func (c *checking) read(name string, limit int64) ([]byte, error) {
-	f, err := c.folder.Open(name)
+	f, size, err := c.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: no plain file", name)
+	if size > limit {
+		return nil, &tooLarge{size, limit}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = &tooLarge{int64(len(text)), limit}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("read %s: larger than %d bytes", name, limit)
 	}
 	return text, nil
 }
@@ -71,11 +94,10 @@ func (c *checking) list(code verifier.Code, path, detail string, warning bool) {
 		}
 		return
 	}
-	shown := detail
 	if path != "" {
-		shown = verifier.Escape(path) + ": " + detail
+		detail = shown(path) + ": " + detail
 	}
-	*to = append(*to, verifier.Finding{Code: code, Detail: shown, Where: path})
+	*to = append(*to, verifier.Finding{Code: code, Detail: detail, Where: short(path)})
 }
 
 // conclude fills checks, verdict and summary.
@@ -127,29 +149,56 @@ func (c *checking) sentence() string {
 	return held
 }
 
-// checks gives the fixed list of checks with what became of each.
-func (c *checking) checks() []verifier.Check {
-	rows := []struct {
-		name  string
-		codes []verifier.Code
-		pass  string
-	}{
+// row is a check of the fixed list: its name, the codes that it may find, and
+// what a passed one has shown.
+type row struct {
+	name  string
+	codes []verifier.Code
+	pass  string
+}
+
+func (c *checking) rows() []row {
+	return []row{
 		{"options", []verifier.Code{verifier.CodeBadOptions}, "they agree"},
+		{"archive", []verifier.Code{CodeArchive}, "the ZIP file is its entries, one after the other, and nothing else"},
 		{"manifest", []verifier.Code{CodeManifest}, "read strictly"},
-		{"signature", []verifier.Code{verifier.CodeSignatureInvalid, verifier.CodeSignatureNeeded, verifier.CodeUntrustedKey, verifier.CodeRevokedKey}, "the manifest's signature is " + string(c.report.Signature.State)},
-		{"listed", []verifier.Code{CodeMissing, CodeAltered, CodeSwapped, CodeUnreached}, "every listed file is there with its size and digest"},
+		{"signature", []verifier.Code{verifier.CodeSignatureInvalid}, "fits the manifest"},
+		{"trust", []verifier.Code{verifier.CodeSignatureNeeded, verifier.CodeUntrustedKey, verifier.CodeRevokedKey, verifier.CodeRetiredKey}, ""},
+		{"listed", []verifier.Code{CodeMissing, CodeAltered, CodeSwapped, CodeUnreached, verifier.CodeInterrupted}, "every listed file is there with its size and digest"},
 		{"extra", []verifier.Code{CodeExtra}, "nothing else is there"},
-		{"chains", []verifier.Code{CodeOther}, "all evidence ends in the head of the chain that it is listed for"},
+		{"chains", []verifier.Code{CodeOther, CodeDiffers}, "all evidence is of the chain that it is listed for, and bears out what the manifest says of it"},
 		{"contents", []verifier.Code{CodeContent}, fmt.Sprintf("%d bundles verified", c.verdicts)},
 	}
-	checks := make([]verifier.Check, len(rows))
-	for i, row := range rows {
-		checks[i] = verifier.Check{Name: row.name, Status: verifier.StatusPass, Detail: row.pass}
-		if f, status := c.found(row.codes); f != nil {
-			checks[i].Status, checks[i].Detail = status, f.Detail
-		} else if c.stopped != "" && row.name != "options" {
-			checks[i].Status, checks[i].Detail = verifier.StatusSkipped, c.stopped
+}
+
+// note says what became of a check that found nothing.
+func (c *checking) note(check string, status verifier.Status, detail string) {
+	if c.notes == nil {
+		c.notes = map[string]verifier.Check{}
+	}
+	c.notes[check] = verifier.Check{Name: check, Status: status, Detail: detail}
+}
+
+// checks gives the fixed list of checks with what became of each. A failure
+// outranks a note, a note a warning.
+func (c *checking) checks() []verifier.Check {
+	if _, noted := c.notes["archive"]; !noted && !c.packed {
+		c.note("archive", verifier.StatusNotApplicable, "it is no ZIP file")
+	}
+	var checks []verifier.Check
+	for _, row := range c.rows() {
+		check := verifier.Check{Name: row.name, Status: verifier.StatusPass, Detail: row.pass}
+		f, status := c.found(row.codes)
+		note, noted := c.notes[row.name]
+		switch {
+		case f != nil && (status == verifier.StatusFail || !noted):
+			check.Status, check.Detail = status, f.Detail
+		case noted:
+			check = note
+		case c.stopped != "" && row.name != "options" && row.name != "archive":
+			check.Status, check.Detail = verifier.StatusSkipped, c.stopped
 		}
+		checks = append(checks, check)
 	}
 	return checks
 }
@@ -178,6 +227,7 @@ func Refused(err error) *verifier.Report {
 	if errors.Is(err, ErrArchive) {
 		detail = err.Error()
 	}
+	c.note("archive", verifier.StatusSkipped, c.stopped)
 	c.fail(CodeUnreached, "", verifier.ExitEnvelope, detail)
 	c.conclude()
 	return c.report
