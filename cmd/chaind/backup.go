@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/store"
+	"github.com/chaind/chaind/verifier"
 )
 
 type backupCmd struct {
@@ -12,7 +15,8 @@ type backupCmd struct {
 	DataDir      string `help:"Data directory of the daemon, running or stopped." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
 	Artifacts    bool   `help:"Back up the evidence files, too."`
 	ArtifactsDir string `help:"The evidence files of a stopped daemon, when not in the data directory." env:"PLASM_RUN_ARTIFACTS_DIR" placeholder:"DIR"`
-	Verify       bool   `help:"Compare the files of a backup with its manifest instead."`
+	Verify       bool   `help:"Compare the files of a backup with its manifest, and check its database, instead."`
+	Damaged      bool   `name:"damaged-anyway" help:"Copy a damaged database, too, for whoever is to look into it. It is not for restoring."`
 	JSON         bool   `help:"Print the manifest."`
 }
 
@@ -20,14 +24,16 @@ func (c *backupCmd) Help() string {
 	return `Copies the database and, with a NATS server inside, its streams: each consistent in itself, and the streams at least as
 new as the database, so that nothing is missing between them. A running daemon makes the copy itself and goes on
 meanwhile; it is asked through a socket in its data directory, so run this as its user. The copy is on disk when the command
-ends, and has a manifest with the digest of every file.
+ends, has a manifest with the digest of every file, and its database was checked like chaind check does: a damaged one
+is no backup, and is refused.
 
 To restore: stop the daemon, put store/ and nats/ of the backup (and artifacts/, if the evidence is lost too) in the place
 of those in the data directory, and start it. It notices that its database is a restored one, begins a new epoch
 ("restored" in chaind runs), and takes in what the stream has beyond. chaind check names evidence that is newer than the
 database.
 
-Exits 0 when done (or the backup is as its manifest says), 4 when --verify finds that it is not, 1 when it could not be done.
+Exits 0 when done (or, with --verify, when the files are as the manifest says and the database is whole), 4 when the
+database is damaged or --verify finds another fault, 1 when it could not be done.
 
 Examples:
   chaind backup /backup/monday
@@ -37,14 +43,23 @@ Examples:
 func (c *backupCmd) Run(a *app) error {
 	if c.Verify {
 		m, err := daemon.VerifyBackup(a.ctx, c.To)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrSchema):
+			return cannot(err, "every file is as the manifest says; run chaind upgrade over a copy of store/ to have its database checked")
+		case err != nil:
 			return &problem{code: exitEnvelope, err: err}
 		}
-		return c.print(a, m, "as its manifest says")
+		return c.print(a, m, "as its manifest says, and its database is whole")
 	}
 	m, err := c.make(a)
+	if _, damaged := errors.AsType[*daemon.DamagedError](err); damaged {
+		return &problem{code: exitEnvelope, err: err, hint: "nothing was backed up: chaind check lists the findings, docs/howto/restore.md says how to mend it; --damaged-anyway copies it as it is"}
+	}
 	if err != nil {
 		return cannot(err, "")
+	}
+	if m.Findings > 0 {
+		return c.print(a, m, fmt.Sprintf("done, and DAMAGED (%d findings, the first: %s)", m.Findings, verifier.Escape(m.Finding)))
 	}
 	return c.print(a, m, "done")
 }
@@ -55,11 +70,12 @@ func (c *backupCmd) make(a *app) (*daemon.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := daemon.AskBackup(a.ctx, c.DataDir, to, c.Artifacts)
+	config := daemon.BackupConfig{To: to, Artifacts: c.Artifacts, DataDir: c.DataDir, ArtifactsDir: c.ArtifactsDir, DamagedAnyway: c.Damaged, Now: a.now}
+	m, err := daemon.AskBackup(a.ctx, config)
 	if !errors.Is(err, daemon.ErrNotRunning) {
 		return m, err
 	}
-	return daemon.Backup(a.ctx, daemon.BackupConfig{To: to, Artifacts: c.Artifacts, DataDir: c.DataDir, ArtifactsDir: c.ArtifactsDir, Now: a.now})
+	return daemon.Backup(a.ctx, config)
 }
 
 func (c *backupCmd) print(a *app, m *daemon.Manifest, word string) error {

@@ -22,7 +22,9 @@ type BackupConfig struct {
 	Artifacts    bool   // the evidence files, too
 	DataDir      string // of the stopped daemon; [Backup] alone uses what follows
 	ArtifactsDir string // "": artifacts in the data directory
-	Now          func() time.Time
+	// DamagedAnyway copies a damaged database all the same; the manifest says so.
+	DamagedAnyway bool
+	Now           func() time.Time
 }
 
 // The order of a backup: first evidence files, then the database, then the
@@ -31,63 +33,53 @@ type BackupConfig struct {
 // has not taken in yet.
 
 // backup copies everything while the daemon runs.
-func (d *Daemon) backup(ctx context.Context, to string, artifacts bool) (*Manifest, error) {
-	b, err := newBackupSet(to)
-	if err != nil {
-		return nil, err
-	}
-	defer b.root.Close()
+func (d *Daemon) backup(ctx context.Context, to string, artifacts, damagedAnyway bool) (*Manifest, error) {
 	if artifacts && d.cfg.ArtifactsDir == "" {
 		return nil, errors.New("evidence is not kept in files here: back up the bucket that it is in")
 	}
-	if artifacts {
-		if err := b.tree(ctx, d.cfg.ArtifactsDir, "artifacts", ownFiles); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.database(ctx, d.store); err != nil {
-		return nil, err
-	}
-	if d.broker != nil {
-		if err := b.brokerOf(ctx, d.store, filepath.Join(d.cfg.DataDir, brokerDir)); err != nil {
-			return nil, err
-		}
-	}
-	return b.finish(Manifest{StoreID: d.store.ID(), Schema: store.SchemaVersion, CreatedMS: d.cfg.Now().UnixMilli(),
-		Hot: true, Broker: d.broker != nil, Artifacts: artifacts})
+	cfg := BackupConfig{To: to, Artifacts: artifacts, DataDir: d.cfg.DataDir, ArtifactsDir: d.cfg.ArtifactsDir, DamagedAnyway: damagedAnyway, Now: d.cfg.Now}
+	return backUp(ctx, cfg, d.store, Manifest{Hot: true, Broker: d.broker != nil})
 }
 
-// Backup copies the files of a stopped daemon.
+// Backup copies the files of a stopped daemon. A database in which a check finds
+// anything is a [*DamagedError], and what was copied is removed again.
 func Backup(ctx context.Context, cfg BackupConfig) (*Manifest, error) {
 	s, err := store.OpenReadOnly(store.Config{Dir: filepath.Join(cfg.DataDir, "store")})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if cfg.ArtifactsDir == "" {
+		cfg.ArtifactsDir = filepath.Join(cfg.DataDir, "artifacts")
+	}
+	_, missing := os.Stat(filepath.Join(cfg.DataDir, brokerDir))
+	return backUp(ctx, cfg, s, Manifest{Broker: missing == nil})
+}
+
+// backUp copies into an empty directory, which is empty again when it fails.
+func backUp(ctx context.Context, cfg BackupConfig, s *store.Store, m Manifest) (*Manifest, error) {
 	b, err := newBackupSet(cfg.To)
 	if err != nil {
 		return nil, err
 	}
 	defer b.root.Close()
-	if cfg.ArtifactsDir == "" {
-		cfg.ArtifactsDir = filepath.Join(cfg.DataDir, "artifacts")
-	}
-	if cfg.Artifacts {
+	m.StoreID, m.Schema, m.CreatedMS, m.Artifacts = s.ID(), store.SchemaVersion, cfg.Now().UnixMilli(), cfg.Artifacts
+	if m.Artifacts {
 		err = b.tree(ctx, cfg.ArtifactsDir, "artifacts", ownFiles)
 	}
 	if err == nil {
 		err = b.database(ctx, s)
 	}
-	inside := filepath.Join(cfg.DataDir, brokerDir)
-	_, missing := os.Stat(inside)
-	if err == nil && missing == nil {
-		err = b.brokerOf(ctx, s, inside)
+	if err == nil {
+		err = b.inspect(ctx, &m, cfg.DamagedAnyway)
+	}
+	if err == nil && m.Broker {
+		err = b.brokerOf(ctx, s, filepath.Join(cfg.DataDir, brokerDir))
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.discard())
 	}
-	return b.finish(Manifest{StoreID: s.ID(), Schema: store.SchemaVersion, CreatedMS: cfg.Now().UnixMilli(),
-		Broker: missing == nil, Artifacts: cfg.Artifacts})
+	return b.finish(m)
 }
 
 // database copies the database alone, without the mark of its size: it is by that

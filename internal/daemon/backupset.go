@@ -33,6 +33,8 @@ type Manifest struct {
 	Hot       bool         `json:"hot"`        // the daemon was running
 	Broker    bool         `json:"broker"`     // the store of the broker inside is in it
 	Artifacts bool         `json:"artifacts"`  // the evidence files are in it
+	Findings  uint64       `json:"findings"`   // of a check of the copied database; not 0 only where that was asked for
+	Finding   string       `json:"finding"`    // the first of them
 	Files     []BackupFile `json:"files"`      // but for the manifest, sorted by path
 }
 
@@ -162,8 +164,19 @@ func (b *backupSet) sync() error {
 	return nil
 }
 
+// discard removes everything, since the directory was empty.
+func (b *backupSet) discard() error {
+	entries, err := fs.ReadDir(b.root.FS(), ".")
+	for _, e := range entries {
+		err = errors.Join(err, b.root.RemoveAll(e.Name()))
+	}
+	return err
+}
+
 // VerifyBackup compares the files of a backup with its manifest: none missing,
-// none changed, none besides. The error names the first that is not right.
+// none changed, none besides. Then it checks the database as a daemon would check
+// its own. The error names the first that is not right; it is a [*DamagedError]
+// where the files are those that were backed up, and the database is damaged.
 func VerifyBackup(ctx context.Context, dir string) (*Manifest, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -187,6 +200,9 @@ func VerifyBackup(ctx context.Context, dir string) (*Manifest, error) {
 		}
 		return err
 	})
+	if err == nil {
+		err = checkCopy(ctx, dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("verify backup: %w", err)
 	}

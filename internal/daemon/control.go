@@ -22,7 +22,8 @@ import (
 // daemon runs as and nobody else: the read API on the network changes nothing and
 // writes no files.
 //
-//	POST /backup?to=DIR&artifacts=BOOL → the manifest, or {"error": TEXT}
+//	POST /backup?to=DIR&artifacts=BOOL&damaged_anyway=BOOL
+//	                                   → the manifest, or {"error": TEXT, "damage": DamagedError or null}
 //	POST /compact                      → store.CompactReport, or {"error": TEXT}
 const controlFile = "control.sock"
 
@@ -73,14 +74,16 @@ func (d *Daemon) serveControl(ctx context.Context) error {
 func (d *Daemon) postBackup(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	if !filepath.IsAbs(to) {
-		tell(w, http.StatusBadRequest, map[string]string{"error": "to is not an absolute path"})
+		tell(w, http.StatusBadRequest, refusal{Error: "to is not an absolute path"})
 		return
 	}
 	artifacts, _ := strconv.ParseBool(r.URL.Query().Get("artifacts"))
-	m, err := d.backup(r.Context(), to, artifacts)
+	anyway, _ := strconv.ParseBool(r.URL.Query().Get("damaged_anyway"))
+	m, err := d.backup(r.Context(), to, artifacts, anyway)
 	if err != nil {
 		d.log.Error("backup failed", "to", to, "err", err)
-		tell(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
+		damage, _ := errors.AsType[*DamagedError](err)
+		tell(w, http.StatusInternalServerError, refusal{err.Error(), damage})
 		return
 	}
 	d.log.Info("backup done", "to", to, "files", len(m.Files))
@@ -93,10 +96,16 @@ func (d *Daemon) postCompact(w http.ResponseWriter, r *http.Request) {
 	report, err := d.store.Compact(r.Context(), nil)
 	if err != nil {
 		d.log.Error("compaction failed", "err", err)
-		tell(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
+		tell(w, http.StatusInternalServerError, refusal{Error: err.Error()})
 		return
 	}
 	tell(w, http.StatusOK, report)
+}
+
+// refusal is the answer when something could not be done.
+type refusal struct {
+	Error  string        `json:"error"`
+	Damage *DamagedError `json:"damage"` // null: for another reason
 }
 
 func tell(w http.ResponseWriter, status int, v any) {
@@ -108,12 +117,13 @@ func tell(w http.ResponseWriter, status int, v any) {
 // ErrNotRunning: no daemon listens in the data directory.
 var ErrNotRunning = errors.New("no daemon is running in this data directory")
 
-// AskBackup has the running daemon of a data directory make a backup. It returns
-// ErrNotRunning when there is none.
-func AskBackup(ctx context.Context, dataDir, to string, artifacts bool) (*Manifest, error) {
-	query := url.Values{"to": {to}, "artifacts": {strconv.FormatBool(artifacts)}}.Encode()
+// AskBackup has the running daemon of a data directory make a backup, into
+// cfg.To, which is absolute. It returns ErrNotRunning when there is none, and a
+// [*DamagedError] as Backup does.
+func AskBackup(ctx context.Context, cfg BackupConfig) (*Manifest, error) {
+	query := url.Values{"to": {cfg.To}, "artifacts": {strconv.FormatBool(cfg.Artifacts)}, "damaged_anyway": {strconv.FormatBool(cfg.DamagedAnyway)}}
 	m := new(Manifest)
-	if err := ask(ctx, dataDir, "/backup?"+query, m); err != nil {
+	if err := ask(ctx, cfg.DataDir, "/backup?"+query.Encode(), m); err != nil {
 		return nil, fmt.Errorf("ask for a backup: %w", err)
 	}
 	return m, nil
@@ -154,10 +164,11 @@ func ask(ctx context.Context, dataDir, path string, answer any) error {
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		var said struct {
-			Error string `json:"error"`
-		}
+		var said refusal
 		_ = json.Unmarshal(text, &said)
+		if said.Damage != nil {
+			return said.Damage
+		}
 		return fmt.Errorf("the daemon could not do it: %s", or(said.Error, res.Status))
 	}
 	return json.Unmarshal(text, answer)

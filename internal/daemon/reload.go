@@ -27,7 +27,7 @@ type reloadable struct {
 	// private: errors may quote a file in which there are secrets. Of those, the
 	// readiness says where alone.
 	private bool
-	fault atomic.Pointer[string] // nil: the last reload went well
+	fault   atomic.Pointer[string] // nil: the last reload went well
 }
 
 // reloadables are the parts, in the order in which they are taken over: the
