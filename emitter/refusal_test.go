@@ -135,7 +135,7 @@ func TestFullStreamSaysSo(t *testing.T) {
 	}
 	p := r.begin(r.publisherConfig("c"))
 	must(t)(p.Intent(deadline(t), Intent{Text: "x"}))
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // the broker's answer comes before it, also on a busy machine
 	defer cancel()
 	var refused *RefusedError
 	if _, err := p.Attempt(ctx, Attempt{StepID: "s"}); !errors.As(err, &refused) {
