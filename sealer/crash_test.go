@@ -150,7 +150,7 @@ func TestF09KilledAroundAnyStep(t *testing.T) {
 		t.Fatal("killed for no reason")
 	}
 	want := readTree(t, filepath.Join(clean, "artifacts"))
-	stride := 97
+	stride := 131
 	if testing.Short() {
 		stride = 331
 	}
