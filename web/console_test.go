@@ -241,3 +241,23 @@ func TestConsoleAsksForAToken(t *testing.T) {
 		t.Errorf("the page keeps %s", got)
 	}
 }
+
+// TestAddressesOfTheConsole: an address that is malformed, or leads nowhere, says
+// so, whatever word of the language it is.
+func TestAddressesOfTheConsole(t *testing.T) {
+	b := open(t)
+	l := live(t)
+	b.at(l.HTTPURL + "/")
+	for _, address := range []string{"%", "chain/%E0%A4%A", "__proto__", "constructor", "toString", "chain/a/b", "chain/a/b/c/d/e", "keys/x", "chains/x", "nowhere"} {
+		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/%s"`, address), nil))
+		b.until(`document.querySelector("#view h1")?.textContent === "Nothing here"`)
+		if got := eval[string](b, `document.title`); got != "Nothing here · chaind" {
+			t.Errorf("#/%s has the title %q", address, got)
+		}
+	}
+	for address, title := range map[string]string{"": "Chains", "chains": "Chains", "keys": "Keys"} {
+		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/%s"`, address), nil))
+		b.until(fmt.Sprintf(`document.title === %q && document.querySelector("#view h1").textContent === %q`, title+" · chaind", title))
+	}
+	b.quiet(l.HTTPURL)
+}

@@ -76,8 +76,8 @@ func (b *tab) refuses() bool {
 }
 
 // TestExpectationsOfTheLink takes head, plan and outcome from the fragment. A
-// link that names one of them and leaves it empty is refused until somebody
-// fills in the form.
+// link that asks for what the page does not know, twice for the same, or for
+// nothing, is refused until somebody fills in the form.
 func TestExpectationsOfTheLink(t *testing.T) {
 	b := open(t)
 	run := vectorsNamed(t, "p02-full-run-signed.json")[0]
@@ -91,6 +91,17 @@ func TestExpectationsOfTheLink(t *testing.T) {
 		{"expect-head=", ""},
 		{"expect-head=" + head + "&expect-plan=%20", ""},
 		{"expect-outcome=splendid", ""},
+		{"expect_head=" + other, ""},
+		{"Trust=" + run.keys[0], ""},
+		{"require-signed=1", ""},
+		{"trust=" + run.keys[0] + "&expected-head=" + other, ""},
+		{"trust=" + run.keys[0] + "&trust=" + other, ""},
+		{"expect-head=" + head + "&expect-head=" + other, ""},
+		{"expect-head=" + head + "&expect-head=" + head, ""},
+		{"__proto__=1", ""},
+		{"constructor", ""},
+		{"=" + head, ""},
+		{"main", string(verifier.Pass)}, // where the link to skip the top leads
 	} {
 		b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(home+"#"+c.link))
 		if got := b.upload([]sample{run}, run.keys)[0].Word; got != c.verdict {

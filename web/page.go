@@ -3,7 +3,7 @@
 //
 // Each page is one HTML file that loads nothing: styles and scripts stand in
 // it, and its content security policy names them by digest, allows no others,
-// and forbids every connection (the console's allows its own server). The
+// and forbids requests to anybody (the console's allows its own server). The
 // verify page carries the verifier as well, so that it works from a disk
 // without a server or a network.
 //
@@ -26,8 +26,10 @@
 // # Text of files
 //
 // Pages put text from files and events into the document as text only, never
-// as markup, cut to a bounded length, and with every character that is
-// invisible or reorders a line written as an escape.
+// as markup, and cut to a bounded length. Characters that are invisible or act
+// on a line are written as an escape, those that verifier.Escape names; letters
+// that are written from right to left stand isolated, so that nothing beside them
+// changes its place. Combining marks are shown as they are.
 package web
 
 import (

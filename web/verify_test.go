@@ -130,6 +130,12 @@ func (b *tab) upload(samples []sample, trust []string) []seen {
 	b.run(chromedp.Evaluate(fmt.Sprintf(`delete document.body.dataset.settled; held.length = 0; at("keys").value = %q`, strings.Join(trust, "\n")), nil),
 		chromedp.SetUploadFiles("#file", paths, chromedp.ByQuery))
 	b.until(`document.body.dataset.settled !== undefined`)
+	return b.verdicts()
+}
+
+// verdicts reads each verdict off the screen.
+func (b *tab) verdicts() []seen {
+	b.t.Helper()
 	return eval[[]seen](b, `held.map((item, i) => {
 		current = i; draw();
 		const text = (selector) => document.querySelector("#result " + selector)?.textContent ?? "";
@@ -284,17 +290,28 @@ func (b *tab) examine(code, name string) {
 			}
 			b.size(width, dark)
 			b.accessible(code, fmt.Sprintf("%s, %d px, dark %v", name, width, dark))
-			b.fits(name, width)
 			b.look(name, width, dark)
 		}
 	}
+	b.fits(name)
 }
 
-// fits fails the test when the page is wider than the screen.
-func (b *tab) fits(where string, width int64) {
+// fits fails the test when the page is wider than a screen, or a part of a card
+// leaves it, at widths around those where the layout changes.
+func (b *tab) fits(where string) {
 	b.t.Helper()
-	if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
-		b.t.Errorf("%s: the page is %d px wide on a screen of %d", where, got, width)
+	for _, width := range []int64{320, 390, 600, 820, 860, 900, 1280} {
+		b.size(width, false)
+		if width == 320 || width == 900 {
+			b.look(where, width, false)
+		}
+		if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+			b.t.Errorf("%s: the page is %d px wide on a screen of %d", where, got, width)
+		}
+		out := eval[[]string](b, `[...document.querySelectorAll(".card, .verdict, .drop, .tile")].filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.innerText.slice(0, 60))`)
+		if len(out) > 0 {
+			b.t.Errorf("%s: on a screen of %d px, parts leave the cards %q", where, width, out)
+		}
 	}
 }
 
@@ -422,6 +439,18 @@ func TestHostileEvidenceIsText(t *testing.T) {
 	for i, got := range b.upload(samples, nil) {
 		compare(t, samples[i], got)
 	}
+	unseen := sample{name: "unseen.json", content: bytes.Replace(base, []byte(`"entry_id":"`), []byte("\"entry_id\":\"\u3164\u2800\u115f\u034f\ufe0f\u00a0\u3000\u180e|\u05d0\u05d1 (1 of 2) \u0627\u0628"), 1)}
+	b.upload([]sample{unseen}, nil)
+	entry := eval[string](b, `[...document.querySelectorAll("#result dt")].find((d) => d.textContent === "Entry").nextSibling.innerHTML`)
+	if want := `\u3164\u2800\u115f\u034f\ufe0f\u00a0\u3000\u180e|<bdi>` + "\u05d0\u05d1</bdi> (1 of 2) <bdi>\u0627\u0628</bdi>"; !strings.HasPrefix(entry, want) {
+		t.Errorf("the entry is shown as %q, want %q first", entry, want)
+	}
+	empty := sample{name: "empty.json"}
+	compare(t, empty, b.upload([]sample{empty}, nil)[0])
+	if eval[bool](b, `at("flip") !== null`) {
+		t.Error("a byte of an empty file can be flipped")
+	}
+	b.upload(samples, nil)
 	for i := range samples {
 		visible := eval[string](b, fmt.Sprintf(`(current = %d, draw(), document.body.textContent.length > 3e6 ? "too long" : at("result").innerText)`, i))
 		if strings.ContainsAny(visible, "\u001b\u202e\u2066\u200b") {

@@ -20,6 +20,11 @@ class ChainView {
 		put(node, [this.head, this.banner, this.timeline.node, this.state, this.verdict, this.beside]);
 	}
 
+	leave() {
+		this.timeline.leave();
+		engine.stop();
+	}
+
 	// refresh asks for the whole chain only when its line in the list says that
 	// something happened: a chain may have very many steps.
 	async refresh() {
@@ -74,6 +79,7 @@ class ChainView {
 		try {
 			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), ask(c.evidence_url)]);
 			const answer = await engine.verify(await evidence.arrayBuffer(), { keys: "", entries: keys.trusted });
+			engine.stop(); // and what it held
 			const report = JSON.parse(answer.report);
 			const view = reportView(report, answer.report, c.head + ".evidence.json");
 			this.banner.replaceChildren(view.querySelector(".verdict"));

@@ -5,30 +5,42 @@
 const refreshEvery = 2500, readyEvery = 5000; // ms
 let view = null;
 
+const views = new Map([
+	["chains", { title: () => "Chains", open: (node, parts, query) => new ChainsView(node, new URLSearchParams(query)) }],
+	["chain", { title: (parts) => plain(parts[4]), parts: 5, open: (node, parts) => new ChainView(node, parts.slice(1)) }],
+	["rejected", { title: () => "Rejected", open: (node) => new RejectedView(node) }],
+	["keys", { title: () => "Keys", open: (node) => new KeysView(node) }],
+	["activity", { title: () => "Activity", open: (node) => new ActivityView(node) }],
+]);
+
+// decoded gives the parts of an address, none of one that is malformed.
+function decoded(path) {
+	try {
+		return path.split("/").filter(Boolean).map(decodeURIComponent);
+	} catch {
+		return ["malformed address"];
+	}
+}
+
 function route() {
 	const [path, query] = location.hash.replace(/^#/, "").split("?");
-	const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+	const parts = decoded(path);
 	const node = document.getElementById("view");
 	node.replaceChildren();
 	show(document.getElementById("alerts"));
 	delete document.body.dataset.view;
 	delete document.body.dataset.chain;
 	const name = parts[0] || "chains";
-	switch (name) {
-	case "chain": view = parts.length === 5 ? new ChainView(node, parts.slice(1)) : null; break;
-	case "rejected": view = new RejectedView(node); break;
-	case "keys": view = new KeysView(node); break;
-	case "activity": view = new ActivityView(node); break;
-	case "chains": view = new ChainsView(node, new URLSearchParams(query || "")); break;
-	default: view = null;
-	}
-	if (!view) put(node, [el("h1", null, "Nothing here"), el("p", null, el("a", { href: "#/" }, "Back to the chains"))]);
+	const found = views.get(name);
+	view?.leave?.();
+	view = found && parts.length === (found.parts || Math.min(parts.length, 1)) ? found.open(node, parts, query || "") : null;
+	if (!view) put(node, [el("h1", null, "Nothing here"), el("p", null, "The address leads nowhere. ", el("a", { href: "#/" }, "Back to the chains"))]);
 	for (const link of document.querySelectorAll("#nav a")) {
 		const here = link.hash === "#/" + (["chains", "chain"].includes(name) ? "" : name) && link.pathname === location.pathname;
 		if (here) link.setAttribute("aria-current", "page");
 		else link.removeAttribute("aria-current");
 	}
-	document.title = ({ chain: parts[4], rejected: "Rejected", keys: "Keys", activity: "Activity" }[name] || "Chains") + " · chaind";
+	document.title = (view ? found.title(parts) : "Nothing here") + " · chaind";
 	refresh(name);
 }
 

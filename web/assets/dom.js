@@ -1,13 +1,19 @@
 "use strict";
 
 // What stands in a page that came from a file or an event is text, bounded in
-// length, with nothing in it that hides or reorders other text.
+// length, with nothing in it that is invisible, and nothing that reorders text
+// beside it.
 
 const maxShown = 400;
 
-// Controls, format characters (bidirectional overrides, zero-width), line and
-// paragraph separators, private use, lone surrogates, unassigned.
-const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Cn}]/gu;
+// Controls, format characters (bidirectional overrides, zero-width), every space
+// but U+0020, private use, lone surrogates, unassigned, what Unicode lets a font
+// leave out (Default_Ignorable_Code_Point: fillers, joiners, variation selectors),
+// and the Braille pattern without dots. Package verifier has the same list.
+const hidden = /(?! )[\p{Cc}\p{Cf}\p{Z}\p{Co}\p{Cs}\p{Cn}\p{DI}\u2800]/gu;
+
+// Letters that are written from right to left, with the marks on them.
+const leftward = /([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]\p{M}*)+/gu;
 
 function plain(text, limit = maxShown) {
 	const whole = String(text);
@@ -56,8 +62,20 @@ function fill(node, attributes, children) {
 function put(node, children) {
 	for (const child of [children].flat(Infinity)) {
 		if (child === null || child === undefined || child === false) continue;
-		node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+		node.append(...child instanceof Node ? [child] : isolated(String(child)));
 	}
+}
+
+// isolated makes nodes of a text. Words that are written from right to left stand
+// apart, so that no digits, brackets or words beside them change their places.
+function isolated(text) {
+	const nodes = [];
+	let done = 0;
+	for (const found of text.matchAll(leftward)) {
+		nodes.push(text.slice(done, found.index), Object.assign(document.createElement("bdi"), { textContent: found[0] }));
+		done = found.index + found[0].length;
+	}
+	return [...nodes, text.slice(done)].filter((node) => node !== "");
 }
 
 // show replaces the content of a node, and leaves it alone when nothing

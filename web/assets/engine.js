@@ -45,8 +45,11 @@ class Engine {
 		const call = this.waiting.get(data.id);
 		if (!call) return;
 		if (data.progress) return call.progress && call.progress(data.progress);
+		// Whatever was thrown went through the verifier's own stack, which is fit
+		// for nothing after that.
+		if (data.failed) return this.fail(data.failed);
 		this.waiting.delete(data.id);
-		if (data.failed || data.error) call.reject(new Error(data.failed || data.error));
+		if (data.error) call.reject(new Error(data.error));
 		else call.resolve(data);
 	}
 
@@ -58,23 +61,25 @@ class Engine {
 		for (const call of calls) call.reject(new Error(why));
 	}
 
-	// stop gives up whatever is running.
+	// stop gives up whatever is running. What the verifier held in memory is free
+	// again; the next question starts another.
 	stop() { this.fail("stopped"); }
 
 	// verify answers {report, took}: the report's JSON text and milliseconds.
 	// It fails when there is no verdict; that is neither valid nor invalid.
-	verify(bytes, settings, progress) { return this.call({ bytes, settings }, progress); }
+	// bytes, an ArrayBuffer, moves to the verifier: the page holds it no longer.
+	verify(bytes, settings, progress) { return this.call({ bytes, settings }, progress, [bytes]); }
 
 	// verifyExport answers {report, parts, took}. files are {path, bytes}, or one
 	// with an empty path, a ZIP file.
-	verifyExport(files, settings) { return this.call({ files, settings }); }
+	verifyExport(files, settings, progress) { return this.call({ files, settings }, progress); }
 
-	async call(question, progress) {
+	async call(question, progress, moved = []) {
 		const worker = await this.start();
 		const id = this.next++;
 		return new Promise((resolve, reject) => {
 			this.waiting.set(id, { resolve, reject, progress });
-			worker.postMessage({ id, ...question });
+			worker.postMessage({ id, ...question }, moved);
 		});
 	}
 }

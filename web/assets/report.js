@@ -36,7 +36,7 @@ function checkRow(check) {
 
 function checkList(report) {
 	const of = (...status) => report.checks.filter((c) => status.includes(c.status));
-	const parts = [["Failed", of("fail"), true], ["Warnings", of("warn"), true], ["Passed", of("pass"), true],
+	const parts = [["Failed", of("fail"), true], ["Warnings", of("warn"), true], ["Passed", of("pass"), !matchMedia("(max-width: 820px)").matches],
 		["Not checked", of("skipped"), true], ["Not applicable, or not asked for", of("not_applicable"), false]];
 	return el("section", { class: "card checks" }, el("h2", { id: "checks" }, "Checks"), parts.filter(([, list]) => list.length).map(([title, list, open]) =>
 		details([title, " ", el("span", { class: "count" }, count(list.length))], open, el("ul", { class: "plain" }, list.map(checkRow)))));
@@ -141,9 +141,8 @@ function reportView(report, text, name) {
 	const about = facts([...(report.bundle ? aboutBundle(report.bundle) : []), ...aboutEvidence(report)]);
 	return el("div", { class: "report" }, verdictBanner(report, name),
 		findings(report), report.bundle && claims(report.bundle),
-		el("div", { class: "two" }, checkList(report), el("div", null,
-			about.childElementCount > 0 && el("section", { class: "card" }, el("h2", null, kind), about),
-			signatureCard(report.signature))),
+		about.childElementCount > 0 && el("section", { class: "card" }, el("h2", null, kind), about),
+		signatureCard(report.signature), checkList(report),
 		report.bundle && upstreams(report.bundle),
 		el("section", { class: "card" }, details("The report as JSON", false, el("p", null, el("button", { type: "button", onclick: () => save(text, "report.json", "application/json") }, "Save report")),
 			el("pre", { class: "json", tabindex: "0", "aria-label": "Report as JSON" }, lines(JSON.stringify(report, null, 2))))));

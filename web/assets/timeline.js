@@ -91,10 +91,14 @@ class Timeline {
 		this.spacer = el("div", { class: "rows", role: "presentation" });
 		this.list = el("div", { class: "timeline", role: "listbox", tabindex: "0", "aria-label": "Timeline of the chain", onscroll: () => this.draw(), onkeydown: (e) => this.key(e) }, this.spacer);
 		this.status = el("p", { class: "quiet small", role: "status" });
-		this.panel = el("div", { class: "row-panel" });
+		this.panel = el("div", { class: "row-panel", role: "region", "aria-live": "polite", "aria-label": "The chosen row" });
 		this.node = el("section", { class: "card", "aria-label": "Timeline" }, el("h2", null, "Timeline"), this.status, this.list, this.panel);
-		addEventListener("resize", () => this.draw());
+		this.gone = new AbortController();
+		addEventListener("resize", () => this.draw(), { signal: this.gone.signal });
 	}
+
+	// leave ends what would outlive the view.
+	leave() { this.gone.abort(); }
 
 	// load reads what is not there yet, page by page.
 	async load(chain) {

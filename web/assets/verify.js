@@ -5,11 +5,15 @@
 
 const maxFile = 512e6; // bytes; a tab holds a file twice
 
+const patience = 400; // ms, before it is said that something takes long
+
 const at = (id) => document.getElementById(id);
 const held = []; // {name, bytes, original, flip, answer, error}
 let current = 0;
 let round = 0; // of verification, so that an overtaken answer is dropped
 let badLink = ""; // what the link asks that cannot be asked; nothing is verified
+let drawn = []; // item, answer and error that are on the screen
+let wanted = ""; // selector of what had the focus, to have it again after a drawing
 
 const engine = new Engine(async () => {
 	const text = atob(at("engine").textContent);
@@ -25,84 +29,134 @@ function tell(kind, text) {
 	show(at("state"), text && el("p", { class: kind }, text));
 }
 
-// take begins anew with files. Those that come with a path, as a folder's do,
-// are one export when there is a manifest among them.
+// take begins anew with files. Those that come with a folder are one export,
+// whatever is or is not in it: no part of one is judged by itself, nor together
+// with another folder's.
 async function take(list) {
-	held.length = 0;
-	current = 0;
-	const manifest = list.find((file) => /^[^/]+\/manifest\.json$/.test(pathOf(file)));
-	if (manifest) held.push({ name: pathOf(manifest).split("/")[0], folder: list });
-	else for (const file of list) held.push({ name: file.name, file });
+	held.length = current = 0;
+	const folders = new Map();
+	for (const file of list) {
+		const path = pathOf(file).split("/");
+		if (path.length === 1) {
+			held.push({ name: file.name, file });
+			continue;
+		}
+		const key = (file.chaindDrop ?? "") + "/" + path[0];
+		if (!folders.has(key)) {
+			folders.set(key, []);
+			held.push({ name: path[0], folder: folders.get(key) });
+		}
+		folders.get(key).push(file);
+	}
 	at("file").value = at("folder").value = "";
 	await verifyAll();
 }
 
 const pathOf = (file) => file.chaindPath || file.webkitRelativePath || file.name;
 
-const isZip = (bytes) => bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
+// isZip tells an archive by its first bytes: of an entry, or of the end of one
+// without any.
+const isZip = (bytes) => ["PK\x03\x04", "PK\x05\x06"].includes(String.fromCharCode(...bytes.subarray(0, 4)));
 
 async function load(item) {
+	item.total = (item.folder || [item.file]).reduce((sum, file) => sum + file.size, 0);
+	if (item.total > maxFile) throw new Error(`${item.folder ? "the folder" : "the file"} has ${size(item.total)}; this page takes ${size(maxFile)} at most, the command line more`);
 	if (item.folder) {
-		let sum = 0;
-		for (const file of item.folder) sum += file.size;
-		if (sum > maxFile) throw new Error(`the folder has ${size(sum)}; this page takes ${size(maxFile)} at most, the command line more`);
-		item.files = await Promise.all(item.folder.map(async (file) => ({ path: pathOf(file).split("/").slice(1).join("/"), bytes: await file.arrayBuffer() })));
-		item.bytes = item.original = new Uint8Array(0);
-		item.total = sum;
-		return;
+		item.files = [];
+		for (const file of item.folder) item.files.push({ path: pathOf(file).split("/").slice(1).join("/"), bytes: await file.arrayBuffer() });
 	}
-	if (item.file.size > maxFile) throw new Error(`the file has ${size(item.file.size)}; this page takes ${size(maxFile)} at most, the command line more`);
-	item.bytes = new Uint8Array(await item.file.arrayBuffer());
-	item.original = item.bytes;
+	item.bytes = item.original = new Uint8Array(item.folder ? 0 : await item.file.arrayBuffer());
 }
 
 // verifyAll judges every file anew; a newer call makes an older one stop.
 async function verifyAll() {
 	const mine = ++round;
+	let stopped = false;
+	for (const item of held) item.answer = item.error = null;
 	draw();
 	for (const item of held) {
-		item.answer = item.error = null;
+		const work = working(item, () => { stopped = true; engine.stop(); });
 		try {
+			if (stopped) throw new Error("you stopped the verification");
 			if (!item.bytes) await load(item);
-			const answer = await judge(item, (p) => mine === round && tell("note", `${plain(item.name)}: ${count(p.segments)} segments, ${size(p.bytes)}`));
+			const answer = await judge(item, work.progress);
 			if (mine !== round) return;
 			item.answer = { text: answer.report, report: JSON.parse(answer.report), took: answer.took, parts: (answer.parts || []).map((p) => ({ path: p.path, text: p.report, report: JSON.parse(p.report) })) };
 		} catch (error) {
 			if (mine !== round) return;
-			item.error = error.message;
+			item.error = stopped ? "you stopped the verification" : error.message;
+		} finally {
+			work.end();
 		}
-		tell();
 		draw();
 	}
-	if (mine !== round) return;
 	if (held.length && !held[0].flip) at("tabs").scrollIntoView({ block: "start" });
 	document.body.dataset.settled = String(mine);
 }
 
+// working shows, of what takes longer than a moment, how far it is, with a
+// button that ends it.
+function working(item, stop) {
+	const text = el("span", null, "Verifying ", plain(item.name), " …");
+	const bar = el("progress", { "aria-label": "Progress" });
+	const node = el("div", { class: "working" }, text, bar, el("button", { type: "button", id: "stop", onclick: stop }, "Stop"));
+	const shown = setTimeout(() => at("work").replaceChildren(node), patience);
+	return {
+		progress(p) {
+			const done = item.folder ? plural(p.parts, "bundle") + " judged" : count(p.segments) + " segments, " + size(p.bytes);
+			text.replaceChildren(...el("p", null, "Verifying ", plain(item.name), ": ", done).childNodes);
+			if (!item.folder && item.total) bar.value = Math.min(1, p.bytes / item.total);
+		},
+		end() {
+			clearTimeout(shown);
+			node.remove();
+		},
+	};
+}
+
 function judge(item, progress) {
 	if (badLink) throw new Error(badLink);
-	if (item.files) return engine.verifyExport(item.files, settings());
-	if (isZip(item.bytes)) return engine.verifyExport([{ path: "", bytes: item.bytes.slice().buffer }], settings());
+	if (item.files) return engine.verifyExport(item.files, settings(), progress);
+	if (isZip(item.bytes)) return engine.verifyExport([{ path: "", bytes: item.bytes.slice().buffer }], settings(), progress);
 	return engine.verify(item.bytes.slice().buffer, settings(), progress);
 }
 
 function draw() {
+	keepFocus();
 	show(at("tabs"), held.length > 1 && el("div", { class: "tabs", role: "group", "aria-label": "Verified files" }, held.map((item, i) =>
 		el("button", { type: "button", "aria-pressed": String(i === current), "data-tab": i }, plain(item.name, 60), " ",
 			item.answer ? badge(item.answer.report.verdict, tone(item.answer.report.exit_code)) : item.error ? badge("not verified", "idle") : badge("…", "idle")))));
 	for (const button of at("tabs").querySelectorAll("button")) button.onclick = () => { current = Number(button.dataset.tab); draw(); };
+	drawResult();
+	if (wanted && document.activeElement === document.body) document.querySelector(wanted)?.focus({ preventScroll: true });
+}
+
+// drawResult leaves alone what is on the screen already, with whoever reads it.
+function drawResult() {
 	const item = held[current];
+	const now = [item, item?.answer, item?.error];
+	if (item && now.every((part, i) => part === drawn[i])) return;
+	drawn = now;
 	if (!item) return show(at("result"));
 	at("result").replaceChildren(...(item.error ? [notVerified(item)] : item.answer ? [
 		reportOf(item),
 		item.answer.parts.length ? partsOf(item) : null,
-		item.files ? null : flipCard(item),
-	].filter(Boolean) : [el("p", { class: "quiet", role: "status" }, "Verifying " + plain(item.name) + " …")]));
+		item.files || !item.original.length ? null : flipCard(item),
+	].filter(Boolean) : [el("p", { class: "quiet", role: "status" }, "Verifying ", plain(item.name), " …")]));
+}
+
+// keepFocus notes what has the focus, where a drawing may take it away. The
+// button that somebody pressed may be gone for a while, until there is a verdict.
+function keepFocus() {
+	const on = document.activeElement;
+	if (on === document.body || !on) return;
+	const inside = at("tabs").contains(on) || at("result").contains(on);
+	wanted = !inside ? "" : on.dataset.tab ? `[data-tab="${on.dataset.tab}"]` : on.id ? "#" + on.id : "";
 }
 
 function reportOf(item) {
 	const view = reportView(item.answer.report, item.answer.text, item.name);
-	view.append(el("p", { class: "quiet small" }, `${size(item.total ?? item.bytes.length)} verified in ${item.answer.took < 10 ? item.answer.took.toFixed(1) : count(Math.round(item.answer.took))} ms, here in the browser.`));
+	view.append(el("p", { class: "quiet small" }, `${size(item.total)} verified in ${item.answer.took < 10 ? item.answer.took.toFixed(1) : count(Math.round(item.answer.took))} ms, here in the browser.`));
 	return view;
 }
 
@@ -115,7 +169,7 @@ function partsOf(item) {
 
 function notVerified(item) {
 	return el("div", { class: "note", role: "status", id: "not-verified" }, el("strong", null, "Not verified. "),
-		`${plain(item.name)} was not judged, so this is neither a pass nor a failure: ${plain(item.error)}.`);
+		plain(item.name), " was not judged, so this is neither a pass nor a failure: ", plain(item.error), ".");
 }
 
 // Flip a byte, to see what a change does: another letter for a letter, another
@@ -173,6 +227,8 @@ function another(code) {
 function restore(item) {
 	item.bytes = item.original;
 	item.flip = null;
+	wanted = "#flip";
+	document.activeElement.blur();
 	return verifyAll();
 }
 
@@ -180,13 +236,15 @@ function restore(item) {
 const expected = ["expect-head", "expect-plan", "expect-outcome"];
 
 // askedByLink takes keys and expectations of a link; they are as good as whoever
-// gave the link. One with nothing after a name, from a variable in somebody's
-// script that was not set, would quietly ask for nothing: it is refused, as the
-// command line refuses an empty flag, until somebody fills in the form.
+// gave the link. What the page cannot ask would quietly not be asked: a name that
+// it does not know, one that stands twice, one with nothing after it, from a
+// variable in somebody's script that was not set. Such a link is refused, as the
+// command line refuses such flags, until somebody fills in the form.
 function askedByLink() {
-	const given = new URLSearchParams(location.hash.slice(1));
-	const named = ["trust", ...expected].filter((name) => given.has(name));
-	if (!named.length) return;
+	const fragment = location.hash.slice(1);
+	if (!fragment || fragment === "main") return;
+	const given = new URLSearchParams(fragment);
+	const named = [...given.keys()];
 	badLink = faultOf(given, named);
 	if (given.has("trust")) at("keys").value = given.get("trust").split(/[\s,]+/).filter(Boolean).join("\n");
 	for (const name of expected) if (given.has(name)) at(name).value = given.get(name).trim();
@@ -196,8 +254,13 @@ function askedByLink() {
 }
 
 function faultOf(given, named) {
+	const several = (names) => [...new Set(names)].map((name) => plain(name, 60)).join(" and ");
+	const unknown = named.filter((name) => name !== "trust" && !expected.includes(name));
+	if (unknown.length) return `the link that you opened asks for ${several(unknown) || "something without a name"}, which this page does not know`;
+	const twice = named.filter((name, i) => named.indexOf(name) !== i);
+	if (twice.length) return `the link that you opened asks for ${several(twice)} more than once`;
 	const empty = named.filter((name) => !given.get(name).trim());
-	if (empty.length) return `the link that you opened has nothing after ${empty.join(" and ")}`;
+	if (empty.length) return `the link that you opened has nothing after ${several(empty)}`;
 	const outcome = given.get("expect-outcome");
 	if (outcome === null || [...at("expect-outcome").options].some((o) => o.value === outcome.trim())) return "";
 	return "the link that you opened expects an outcome that there is not: " + plain(outcome, 60);
@@ -231,11 +294,12 @@ async function dropped(transfer) {
 	const entries = [...transfer.items].map((i) => i.webkitGetAsEntry && i.webkitGetAsEntry()).filter(Boolean);
 	if (!entries.some((e) => e.isDirectory)) return [...transfer.files];
 	const files = [];
-	const walk = async (entry) => {
+	const walk = async (entry, drop) => {
 		if (files.length > 100000) throw new Error("more than 100,000 files were dropped");
 		if (entry.isFile) {
 			const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
 			file.chaindPath = entry.fullPath.replace(/^\//, "");
+			file.chaindDrop = drop; // two folders may have one name
 			files.push(file);
 			return;
 		}
@@ -243,10 +307,10 @@ async function dropped(transfer) {
 		for (;;) {
 			const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
 			if (!some.length) return;
-			for (const inner of some) await walk(inner);
+			for (const inner of some) await walk(inner, drop);
 		}
 	};
-	for (const entry of entries) await walk(entry);
+	for (const [i, entry] of entries.entries()) await walk(entry, i);
 	return files;
 }
 

@@ -23,9 +23,10 @@ onmessage = async ({ data }) => {
 		}
 		await ready;
 		const began = performance.now();
-		const progress = (segments, bytes) => postMessage({ id: data.id, progress: { segments, bytes } });
-		const answer = data.files ? chaindVerifyExport(data.files.map((f) => ({ path: f.path, bytes: new Uint8Array(f.bytes) })), data.settings) :
+		const progress = (segments, bytes, parts) => postMessage({ id: data.id, progress: { segments, bytes, parts } });
+		const answer = data.files ? chaindVerifyExport(data.files.map((f) => ({ path: f.path, bytes: new Uint8Array(f.bytes) })), data.settings, progress) :
 			chaindVerify(new Uint8Array(data.bytes), data.settings, progress);
+		if (typeof answer?.report !== "string" && typeof answer?.error !== "string") throw new Error("the verifier ended");
 		postMessage({ id: data.id, took: performance.now() - began, ...answer });
 	} catch (error) {
 		postMessage({ id: data.id, failed: String(error && error.message || error) });

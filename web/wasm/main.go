@@ -4,18 +4,20 @@
 // browser. It defines chaindVerify in the global scope and then waits for calls.
 //
 //	chaindVerify(bytes, settings, progress) → {report} or {error}
-//	chaindVerifyExport(files, settings) → {report, parts} or {error}
+//	chaindVerifyExport(files, settings, progress) → {report, parts} or {error}
 //
 // bytes is a Uint8Array, read piece by piece and never changed. files is an array
-// of {path, bytes}, an exported folder, or with a single one whose path is "" a
-// ZIP file; parts are {path, report}, the reports on the bundles in it. keys is the
+// of {path, bytes}, all of an exported folder, judged as the command line judges a
+// directory, or with a single one whose path is "" a ZIP file; parts are
+// {path, report}, the reports on the bundles in it. keys is the
 // text of trusted public keys, parted by white space or commas; "" is nobody.
 // entries, if it is there, is an array of {public_key, status, comment}, as in a
 // trust file; both lists together are trusted. settings has these two, and as the
 // command line's flags of those names allowUnsigned, requireSigned, expectHead,
 // expectPlan and expectOutcome; "" and what is not there ask for nothing.
 // progress, if it is a function, is called now and then with the number of
-// segments and of bytes. report is the JSON form of the report, byte for byte
+// segments and of bytes, of the bundle that is being read, and how many bundles of
+// an export were judged before. report is the JSON form of the report, byte for byte
 // what the command line prints for the same file and keys. error says, for a
 // person, why there is none: a key that is not a key, a head that is no digest.
 package main
@@ -24,6 +26,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 	"syscall/js"
@@ -45,7 +48,7 @@ func main() {
 	debug.SetGCPercent(garbagePercent)
 	debug.SetMemoryLimit(heapLimit)
 	define("chaindVerify", func(args []js.Value) (map[string]any, error) { return verify(args[0], args[1], args[2]) })
-	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return verifyExport(args[0], args[1]) })
+	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return verifyExport(args[0], args[1], args[2]) })
 	select {}
 }
 
@@ -65,9 +68,8 @@ func verify(file, settings, progress js.Value) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if progress.Type() == js.TypeFunction {
-		o.Progress = func(p verifier.Progress) { progress.Invoke(float64(p.Segments), float64(p.Bytes)) }
-	}
+	tell := teller(progress)
+	o.Progress = func(p verifier.Progress) { tell(p, 0) }
 	r := verifier.File(context.Background(), newArray(file), o)
 	return map[string]any{"report": string(r.AppendJSON(nil))}, nil
 }
@@ -103,37 +105,44 @@ func text(settings js.Value, name string) string {
 	return ""
 }
 
-func verifyExport(files, settings js.Value) (map[string]any, error) {
+// teller passes on to a page how far a verification is.
+func teller(progress js.Value) func(p verifier.Progress, judged int) {
+	if progress.Type() != js.TypeFunction {
+		return func(verifier.Progress, int) {}
+	}
+	return func(p verifier.Progress, judged int) { progress.Invoke(float64(p.Segments), float64(p.Bytes), judged) }
+}
+
+func verifyExport(files, settings, progress js.Value) (map[string]any, error) {
 	o, err := options(settings)
 	if err != nil {
 		return nil, err
 	}
 	var parts []any
+	tell := teller(progress)
+	o.Progress = func(p verifier.Progress) { tell(p, len(parts)) }
 	folder, err := open(files)
 	if err != nil {
 		return map[string]any{"report": string(export.Refused(err).AppendJSON(nil)), "parts": parts}, nil
 	}
 	r := export.Check(context.Background(), folder, o, func(path string, r *verifier.Report) {
 		parts = append(parts, map[string]any{"path": path, "report": string(r.AppendJSON(nil))})
+		tell(verifier.Progress{}, len(parts))
 	})
 	return map[string]any{"report": string(r.AppendJSON(nil)), "parts": parts}, nil
 }
 
-// open makes a folder of the page's files.
-func open(files js.Value) (*export.Folder, error) {
+// open makes a file system of the page's files.
+func open(files js.Value) (fs.FS, error) {
 	if files.Length() == 1 && files.Index(0).Get("path").String() == "" {
 		archive := newArray(files.Index(0).Get("bytes"))
 		return export.OpenZip(archive, int64(archive.length))
 	}
-	var folder export.Folder
+	folder := folder{}
 	for i := range files.Length() {
-		path, content := files.Index(i).Get("path").String(), files.Index(i).Get("bytes")
-		err := folder.Add(path, int64(content.Length()), func() (io.ReadCloser, error) { return io.NopCloser(newArray(content)), nil })
-		if err != nil {
-			return nil, err
-		}
+		folder[files.Index(i).Get("path").String()] = files.Index(i).Get("bytes")
 	}
-	return &folder, nil
+	return folder, nil
 }
 
 // trust reads the keys that somebody pasted and those of a list; nil: none.
