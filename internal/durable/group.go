@@ -54,7 +54,7 @@ func (d *Dir) write(meanwhile func() error, steps ...[]File) error {
 		}
 	}
 	reports := d.shared.begin(n)
-	g := &group{d: d, held: map[string]*folder{}, meanwhile: meanwhile}
+	g := &group{d: d, reports: reports, held: map[string]*folder{}, meanwhile: meanwhile}
 	err := g.write(steps)
 	g.leave()
 	if lost := d.shared.end(reports, n); err == nil {
@@ -80,10 +80,11 @@ func describe(files []File) string {
 
 // group is a write of some files. One goroutine has it.
 type group struct {
-	d      *Dir
-	held   map[string]*folder // by name
-	way    way
-	staged []*staged
+	d       *Dir
+	reports uint64             // of the shared sync, at the beginning
+	held    map[string]*folder // by name
+	way     way
+	staged  []*staged
 
 	meanwhile func() error
 }
@@ -307,12 +308,21 @@ type syncing struct {
 	f    *os.File
 }
 
-// sync makes files and the entries of directories durable: in a crowd by one
-// shared sync, else each by its own fsync, all of them at once.
+// sync makes files and the entries of directories durable, so that what comes next
+// may rely on them: also on no shared sync of others having failed meanwhile.
 func (g *group) sync(list []syncing, dirs []string) error {
 	if len(list)+len(dirs) == 0 {
 		return nil
 	}
+	if err := g.syncAll(list, dirs); err != nil {
+		return err
+	}
+	return g.d.shared.check(g.reports)
+}
+
+// syncAll syncs in a crowd by one shared sync, else each by its own fsync, all of
+// them at once.
+func (g *group) syncAll(list []syncing, dirs []string) error {
 	if g.d.shared.crowded() {
 		return g.d.call("syncfs", ".", g.d.shared.wait)
 	}

@@ -70,6 +70,17 @@ func (s *sharedSync) end(reports uint64, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.underWay -= n
+	return s.compare(reports)
+}
+
+// check is what end says, before the end.
+func (s *sharedSync) check(reports uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.compare(reports)
+}
+
+func (s *sharedSync) compare(reports uint64) error {
 	if s.reports != reports {
 		return errOthers
 	}

@@ -130,6 +130,38 @@ func TestReportBetweenSyncs(t *testing.T) {
 	}
 }
 
+// TestReportBetweenSyncsOfGroup: a report for somebody else's sync, after the n-th
+// of a group, keeps what comes after it from its name.
+func TestReportBetweenSyncsOfGroup(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{1: 0, 2: 2, 3: 5} {
+		var d *Dir
+		calls := 0
+		d = crowdedDir(t, func(*os.File) error {
+			if calls++; calls == n {
+				d.shared.mu.Lock()
+				d.shared.reports++
+				d.shared.mu.Unlock()
+			}
+			return nil
+		})
+		files := groupFiles(0)
+		if err := d.WriteGroup(files[:2], files[2:], nil); !errors.Is(err, errOthers) {
+			t.Errorf("report after sync %d: the group says %v", n, err)
+		}
+		named := 0
+		for _, f := range files {
+			if content(t, d.root.Name(), f.Name) != "absent" {
+				named++
+			}
+		}
+		if named != want {
+			t.Errorf("report after sync %d: %d files have their names, not %d", n, named, want)
+		}
+		checkNoTemp(t, d.root.Name())
+	}
+}
+
 func TestFewWritersSyncTheirOwn(t *testing.T) {
 	t.Parallel()
 	d := crowdedDir(t, func(*os.File) error { t.Error("shared sync"); return nil })

@@ -29,6 +29,7 @@ var mutants = []struct {
 	{"fsync of directories", "internal/durable/group.go", "return g.sync(nil, dirs)\n", "return nil\n", "./internal/durable", "TestF07"},
 	{"fsyncs at once", "internal/durable/group.go", "wg.Go(func() { errs[i] = s.f.Sync() })", "_, _ = i, s", "./internal/durable", "TestSyncsAtOnce"},
 	{"shared sync", "internal/durable/group.go", `return g.d.call("syncfs", ".", g.d.shared.wait)`, "return nil", "./internal/durable", "TestPowerCutsInGroups|Crowd"},
+	{"a lost write of others before the next name", "internal/durable/group.go", "return g.d.shared.check(g.reports)", "return nil", "./internal/durable", "TestReportBetween"},
 	{"pointers after what they point to", "internal/durable/group.go", "err := g.write(steps)", "err := g.write([][]File{slices.Concat(steps...)})", "./internal/durable", "TestPowerCutsInGroups|TestGroup"},
 	{"judgement before the name", "internal/durable/group.go", "errors.Join(<-judged, err)", "errors.Join(err)", "./internal/durable", "TestGroupMeanwhile"},
 	{"epoch check", "emitter/position.go", "if state.LastSeq < applied {", "if true {\n\t\treturn \"\", nil\n\t}\n\tif state.LastSeq < applied {", "./emitter", "TestN12|TestStreamBehind"},
