@@ -51,9 +51,15 @@
 // [Check] reads every file once and reports, in the shape of package verifier,
 // with kind "export": the manifest and its signature, files that are missing,
 // altered, swapped or not listed, whether each piece of evidence is of the
-// chain that it is listed for, and the verdict on each. [OpenZip] refuses archives with paths that
-// lead out of the folder, links, and names that occur twice, and bounds what is
-// unpacked.
+// chain that it is listed for and bears out what the manifest says of it, and
+// the verdict on each. What is no plain file is not opened, and what is too
+// large by the size that it states is not read.
+//
+// [OpenZip] takes what any tool makes of the folder. It refuses archives with
+// paths that could lead out of it, links, and names that occur twice, and bounds
+// what is unpacked. What an archive holds besides its entries, from its first
+// byte to its last, and what the header in front of a file says differently from
+// the directory, is a finding.
 //
 // # Compatibility
 //

@@ -22,7 +22,7 @@ const (
 	maxMislisted = 64 << 20
 
 	// maxEntries bounds the entries of a ZIP file, directories included.
-	maxEntries = 2 * MaxFiles
+	maxEntries = 200_000
 
 	// maxExtra bounds the extra fields of one header of a ZIP file, in bytes. Times,
 	// owners and 64-bit sizes take less than half of it.

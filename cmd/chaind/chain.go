@@ -34,7 +34,7 @@ Examples:
 }
 
 func (c *chainCmd) Run(a *app) error {
-	options, err := c.options()
+	options, err := c.options(a)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (c *chainCmd) Run(a *app) error {
 	return c.write(a, out.Bytes())
 }
 
-func (c *chainCmd) options() (verifier.Options, error) {
-	trust, err := c.trust()
+func (c *chainCmd) options(a *app) (verifier.Options, error) {
+	trust, err := c.trust(a)
 	if err != nil {
 		return verifier.Options{}, err
 	}

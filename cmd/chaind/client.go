@@ -36,7 +36,7 @@ func (c *clientFlags) get(a *app, url string, timeout time.Duration) (status int
 
 // getUpTo fetches what has at most limit bytes.
 func (c *clientFlags) getUpTo(a *app, url string, timeout time.Duration, limit int64) (status int, body []byte, err error) {
-	transport, err := c.transport()
+	transport, err := c.transport(a)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -46,7 +46,7 @@ func (c *clientFlags) getUpTo(a *app, url string, timeout time.Duration, limit i
 	if err != nil {
 		return 0, nil, err
 	}
-	token, err := c.token()
+	token, err := c.token(a)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -68,12 +68,12 @@ func (c *clientFlags) getUpTo(a *app, url string, timeout time.Duration, limit i
 	return res.StatusCode, body, nil
 }
 
-func (c *clientFlags) transport() (*http.Transport, error) {
+func (c *clientFlags) transport(a *app) (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if c.CA == "" {
 		return transport, nil
 	}
-	pem, err := os.ReadFile(c.CA)
+	pem, err := readBounded(a, c.CA, maxArtifact)
 	if err != nil {
 		return nil, fmt.Errorf("read CA: %w", err)
 	}
@@ -86,16 +86,11 @@ func (c *clientFlags) transport() (*http.Transport, error) {
 }
 
 // token gives what the file holds, else the environment, else nothing.
-func (c *clientFlags) token() (string, error) {
+func (c *clientFlags) token(a *app) (string, error) {
 	if c.TokenFile == "" {
 		return os.Getenv(envToken), nil
 	}
-	f, err := os.Open(c.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("read token: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxToken))
+	text, err := readBounded(a, c.TokenFile, maxToken)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}

@@ -36,7 +36,7 @@ Examples:
 }
 
 func (c *explainCmd) Run(a *app) error {
-	trust, err := c.trust()
+	trust, err := c.trust(a)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type exporting struct {
 	sink     sink
 	manifest export.Manifest
 	report   exportReport
+	bytes    int64 // of all files so far
 }
 
 func (c *exportCmd) Run(a *app) (err error) {
@@ -65,6 +66,10 @@ func (c *exportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer s.close()
+	urls, err := chosen(s, query, what)
+	if err != nil {
+		return err
+	}
 	out, err := openSink(c.Output)
 	if err != nil {
 		return cannot(err, "choose a name that does not exist yet")
@@ -73,7 +78,10 @@ func (c *exportCmd) Run(a *app) (err error) {
 	e := &exporting{source: s, sink: out}
 	e.manifest = export.Manifest{Export: export.FormatName, CreatedMS: a.now().UnixMilli(), Selection: export.Selection{What: what},
 		Chains: []export.Chain{}, Files: []export.File{}}
-	if err := e.fill(a, query); err != nil {
+	if signer != nil {
+		e.report.manifest = signer.Public().String()
+	}
+	if err := e.fill(a, urls); err != nil {
 		return err
 	}
 	if err := e.finish(signer); err != nil {
@@ -109,27 +117,40 @@ func (c *exportCmd) selection(a *app) (url.Values, string, error) {
 	return query, what, nil
 }
 
-// fill writes everything but the manifest.
-func (e *exporting) fill(a *app, query url.Values) error {
+// chosen lists the addresses of the chains that fit, which are some, and not
+// more than one export can hold.
+func chosen(s *source, query url.Values, what string) ([]string, error) {
 	var urls []string
-	err := e.source.pages("/v1/chains", query, func(body []byte) (*string, error) {
+	files := filesBeside
+	err := s.pages("/v1/chains", query, func(body []byte) (*string, error) {
 		page, err := decodePage[struct {
 			Chains []struct {
+				exportedChain
 				URL string `json:"url"`
 			} `json:"chains"`
 			Next *string `json:"next"`
 		}](body)
 		for _, c := range page.Chains {
 			urls = append(urls, c.URL)
+			files += c.files()
 		}
 		return page.Next, err
 	})
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return nil, err
+	case len(urls) == 0:
+		return nil, cannot(fmt.Errorf("no chain fits: %s", what), "chaind runs lists the chains")
+	case files > export.MaxFiles:
+		return nil, cannot(fmt.Errorf("%d chains have %d files, and an export has at most %d", len(urls), files, export.MaxFiles), fewer)
 	}
-	if len(urls) == 0 {
-		return cannot(fmt.Errorf("no chain fits: %s", e.manifest.Selection.What), "chaind runs lists the chains")
-	}
+	return urls, nil
+}
+
+const fewer = "choose fewer chains, and make several exports"
+
+// fill writes everything but the manifest.
+func (e *exporting) fill(a *app, urls []string) error {
 	for i, u := range urls {
 		if err := e.chain(a, i+1, u); err != nil {
 			return err
@@ -153,8 +174,20 @@ type exportedChain struct {
 	EvidenceURL *string  `json:"evidence_url"`
 	BundleURL   string   `json:"bundle_url"`
 	Sealed      *struct {
+		Path       string `json:"path"`
 		BundlePath string `json:"bundle_path"`
 	} `json:"sealed"`
+}
+
+// files is how many files the chain will have, as a list of chains tells it.
+func (c *exportedChain) files() int {
+	n := 1 // chain.json
+	for _, there := range []bool{c.Sealed != nil && c.Sealed.Path != "", c.hasBundle(), c.Late > 0, c.Rejected > 0} {
+		if there {
+			n++
+		}
+	}
+	return n
 }
 
 // chain writes the directory of one chain.
@@ -179,7 +212,7 @@ func (e *exporting) chain(a *app, n int, path string) error {
 			return err
 		}
 	}
-	if c.hasBundle() {
+	if c.BundleURL != "" && c.hasBundle() {
 		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+"bundle.tsb", export.RoleBundle, &shown); err != nil {
 			return err
 		}
@@ -196,7 +229,7 @@ func (e *exporting) chain(a *app, n int, path string) error {
 // a chain that is open, one as of now.
 func (c *exportedChain) hasBundle() bool {
 	open := c.Outcome == string(events.Open)
-	return c.BundleURL != "" && (open && c.Segments > 0 || c.Sealed != nil && c.Sealed.BundlePath != "")
+	return open && c.Segments > 0 || c.Sealed != nil && c.Sealed.BundlePath != ""
 }
 
 // evidence writes one bundle and verifies it for the report.
@@ -256,6 +289,9 @@ func (e *exporting) list(path string, query url.Values, name, file, role string)
 	return e.add(file, role, append(text, `]}`...))
 }
 
+// filesBeside is how many files beside writes.
+const filesBeside = 3
+
 // beside writes keys, report and the verify page.
 func (e *exporting) beside() error {
 	listed, err := e.source.get("/v1/keys", maxAnswer)
@@ -276,7 +312,13 @@ func (e *exporting) beside() error {
 	return e.add("index.html", export.RoleReport, page)
 }
 
+// add writes a file and lists it. It fails when nobody could read the whole
+// export again, as events may have come since the chains were listed.
 func (e *exporting) add(path, role string, content []byte) error {
+	e.bytes += int64(len(content))
+	if len(e.manifest.Files) == export.MaxFiles || e.bytes > export.MaxUnpacked {
+		return cannot(fmt.Errorf("an export has at most %d files and %d GiB", export.MaxFiles, export.MaxUnpacked>>30), fewer)
+	}
 	if err := e.sink.write(path, content); err != nil {
 		return cannot(fmt.Errorf("write export: %w", err), "")
 	}

@@ -5,13 +5,35 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/chaind/chaind/export"
 	"github.com/chaind/chaind/verifier"
 )
 
-// openExport opens what chaind export writes: a directory, or a ZIP file. No
-// link in a directory leads out of it. For anything else the folder is nil.
+// directory is a folder on the disk. No link leads out of it, and opening what
+// is no plain file, such as a pipe without a writer, does not wait: whoever
+// looks at the kind of a file first may find it another one when opening it.
+type directory struct{ root *os.Root }
+
+var _ fs.ReadLinkFS = directory{}
+
+func (d directory) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (d directory) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
+func (d directory) ReadLink(name string) (string, error)   { return d.root.Readlink(name) }
+
+// openExport opens what chaind export writes: a directory, or a ZIP file. For
+// anything else the folder is nil.
 func openExport(name string) (folder fs.FS, closeIt func() error, err error) {
 	nothing := func() error { return nil }
 	info, err := os.Stat(name)
@@ -23,9 +45,9 @@ func openExport(name string) (folder fs.FS, closeIt func() error, err error) {
 		if err != nil {
 			return nil, nothing, err
 		}
-		return root.FS(), root.Close, nil
+		return directory{root}, root.Close, nil
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nothing, nil
 	}

@@ -6,9 +6,11 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -19,6 +21,15 @@ type exportReport struct {
 	Chains    []reportedChain
 	Keys      []reportedKey
 	Signing   *reportedKey
+	Signers   []reportedSigner
+	manifest  string // public key that will sign the list of files; "": none
+}
+
+// reportedSigner is a key that signed something in the export, listed or not.
+type reportedSigner struct {
+	PublicKey, KeyID string
+	Bundles          int  // that it signed, validly
+	Manifest         bool // it signs the list of files
 }
 
 type reportedChain struct {
@@ -55,7 +66,7 @@ func (r *exportReport) page(listed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Signing, r.Keys = k.Signing, k.Trusted
+	r.Signing, r.Keys, r.Signers = k.Signing, k.Trusted, r.signers()
 	sum := sha256.Sum256([]byte(exportStyle))
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"style": func() template.CSS { return template.CSS(exportStyle) },
@@ -80,6 +91,29 @@ func (r *exportReport) page(listed []byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// signers lists the keys that signed, in the order in which they come up.
+func (r *exportReport) signers() []reportedSigner {
+	var list []reportedSigner
+	of := func(key, id string) *reportedSigner {
+		i := slices.IndexFunc(list, func(s reportedSigner) bool { return s.PublicKey == key })
+		if i < 0 {
+			i, list = len(list), append(list, reportedSigner{PublicKey: key, KeyID: id})
+		}
+		return &list[i]
+	}
+	for _, c := range r.Chains {
+		for _, b := range c.Bundles {
+			if s := b.Report.Signature; s.State == keys.StateUnpinned {
+				of(s.PublicKey, s.KeyID).Bundles++
+			}
+		}
+	}
+	if key, err := keys.ParsePublicKey(r.manifest); err == nil {
+		of(key.String(), key.ID()).Manifest = true
+	}
+	return list
 }
 
 // wordTones are the classes of what chains are said to be; what is missing is

@@ -33,20 +33,26 @@ func (b *breakable) Read(p []byte) (int, error) {
 // open opens a file by name, unless the program is told to stop first: opening
 // a pipe waits for its other end.
 func (a *app) open(name string) (*os.File, error) {
-	type opened struct {
-		f   *os.File
-		err error
+	return await(a.ctx, func() (*os.File, error) { return os.Open(name) })
+}
+
+// await gives what f gives, unless ctx ends first.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
 	}
-	done := make(chan opened, 1)
-	go func() { // ends with the open, or with the process
-		f, err := os.Open(name)
-		done <- opened{f, err}
+	done := make(chan outcome, 1)
+	go func() { // ends with f, or with the process
+		value, err := f()
+		done <- outcome{value, err}
 	}()
 	select {
 	case o := <-done:
-		return o.f, o.err
-	case <-a.ctx.Done():
-		return nil, context.Cause(a.ctx)
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
 

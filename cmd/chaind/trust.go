@@ -18,11 +18,14 @@ type trustFlags struct {
 
 // trust reads the trust list: a bad flag is usage (64), a bad environment
 // or file means that verification could not run (1).
-func (f *trustFlags) trust() (*keys.TrustList, error) {
+func (f *trustFlags) trust(a *app) (*keys.TrustList, error) {
 	if _, err := keys.ParseFlags(f.TrustedPubkey); err != nil {
 		return nil, usageError("--trusted-pubkey: %w", err)
 	}
-	trust, _, err := daemon.LoadTrust(f.TrustedPubkey, lookUp(envTrustedKeys), f.TrustFile)
+	trust, err := await(a.ctx, func() (*keys.TrustList, error) {
+		list, _, err := daemon.LoadTrust(f.TrustedPubkey, lookUp(envTrustedKeys), f.TrustFile)
+		return list, err
+	})
 	if err != nil {
 		return nil, cannot(err, "a trusted key is 64 hex digits; chaind keygen prints and stores it as FILE.pub")
 	}

@@ -123,7 +123,7 @@ func (c *verifyCmd) options(a *app) (verifier.Options, error) {
 		}
 	}
 	var err error
-	if o.Trust, err = c.trust(); err != nil {
+	if o.Trust, err = c.trust(a); err != nil {
 		return o, err
 	}
 	if o.Artifact, err = readArtifact(a, c.Artifact); err != nil {
