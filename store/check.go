@@ -26,24 +26,42 @@ import (
 func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*CheckReport, error) {
 	s.long.RLock()
 	defer s.long.RUnlock()
-	n, err := s.fresh(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("check store: %w", err)
+	c := &checker{s: s, ctx: ctx, tell: progress, report: &CheckReport{StoreID: s.identity.id}}
+	var err error
+	if c.n, err = s.fresh(ctx); err != nil {
+		if err := c.cut("database", err); err != nil {
+			return nil, fmt.Errorf("check store: %w", err)
+		}
+		return c.report, nil
 	}
-	c := &checker{s: s, ctx: ctx, n: n, tell: progress, report: &CheckReport{StoreID: s.identity.id}}
 	if s.torn {
 		c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
 	}
-	for _, phase := range []func() error{c.pages, c.journal, c.chains, c.indexes} {
-		err := phase()
+	for _, phase := range []struct {
+		name string
+		look func() error
+	}{{"pages", c.pages}, {"journal", c.journal}, {"chains", c.chains}, {"indexes", c.indexes}} {
+		err := phase.look()
 		if errors.Is(err, errPages) {
 			break // the finding says what was not looked at
 		}
-		if err != nil {
+		if err := c.cut(phase.name, err); err != nil {
 			return nil, fmt.Errorf("check store: %w", err)
 		}
 	}
 	return c.report, nil
+}
+
+// cut makes a finding of damage in whose face a part of the check cannot go on;
+// the other parts do. Other errors end the check.
+func (c *checker) cut(part string, err error) error {
+	bad, ok := errors.AsType[*CorruptError](err)
+	if !ok {
+		return err
+	}
+	damage := *bad
+	damage.Detail += "; the rest of the " + part + " was not looked at"
+	return c.add(&damage)
 }
 
 // fresh returns the counters after making sure that memory is what the database
