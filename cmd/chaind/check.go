@@ -28,14 +28,17 @@ evidence files with what was sealed, and looks for evidence that the database do
   contradiction  two values, each consistent in itself, that cannot both be true; or evidence that is newer than the
                  database, as after the restore of a backup
 
-Exits 0 when nothing was found, 4 when something was, 1 when it could not check. The daemon must be stopped: it holds the
-file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).`
+Exits 0 when nothing was found, 4 when something was (also when the database is too damaged to be opened), 1 when it could
+not check. The daemon must be stopped: it holds the file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).`
 }
 
 func (c *checkCmd) Run(a *app) error {
-	s, err := openStore(c.DataDir)
+	s, err := store.OpenReadOnly(store.Config{Dir: filepath.Join(c.DataDir, "store")})
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTruncated) {
+		return c.unopenable(a, err)
+	}
 	if err != nil {
-		return err
+		return cannot(err, checkHint(err))
 	}
 	defer s.Close()
 	report, err := s.Check(a.ctx, a.checkProgress())
@@ -63,7 +66,7 @@ func (c *checkCmd) evidence(a *app, s *store.Store) (*daemon.EvidenceCheck, erro
 	if dir == "" {
 		dir = filepath.Join(c.DataDir, "artifacts")
 		stats, err := s.Stats()
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return nil, err
 		}
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && stats.SealJobs == stats.PendingSeals {
@@ -158,11 +161,27 @@ func (r *checkResult) summary() string {
 		word, r.Chains, r.Segments, r.Values, evidence, uint64(len(r.Findings))+r.More)
 }
 
-// openStore opens the database of a stopped daemon for reading.
-func openStore(dataDir string) (*store.Store, error) {
-	s, err := store.OpenReadOnly(store.Config{Dir: filepath.Join(dataDir, "store")})
-	if err != nil {
-		return nil, cannot(err, "--data-dir names the daemon's data directory; while the daemon runs, ask it with --url instead")
+// unopenable reports a database in which not even the way to its values holds.
+func (c *checkCmd) unopenable(a *app, err error) error {
+	finding := store.Finding{Class: store.Mismatch, Detail: "the database cannot be opened: " + err.Error()}
+	if errors.Is(err, store.ErrTruncated) {
+		finding.Class = store.Torn
 	}
-	return s, nil
+	if damage, ok := errors.AsType[*store.CorruptError](err); ok {
+		finding.Bucket, finding.Key, finding.Chain = damage.Bucket, damage.Key, damage.Chain
+	}
+	if _, err := c.print(a, &store.CheckReport{Findings: []store.Finding{finding}}, nil); err != nil {
+		return err
+	}
+	return silent(exitEnvelope)
+}
+
+func checkHint(err error) string {
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return "a running daemon holds its database and checks it itself: chaind_check_findings in its metrics; stop it to check here, or check a backup"
+	case errors.Is(err, store.ErrMissing), errors.Is(err, fs.ErrNotExist):
+		return "--data-dir names the daemon's data directory"
+	}
+	return ""
 }

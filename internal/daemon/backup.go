@@ -46,7 +46,7 @@ func (d *Daemon) backup(ctx context.Context, to string, artifacts, damagedAnyway
 func Backup(ctx context.Context, cfg BackupConfig) (*Manifest, error) {
 	s, err := store.OpenReadOnly(store.Config{Dir: filepath.Join(cfg.DataDir, "store")})
 	if err != nil {
-		return nil, err
+		return nil, damaging(err)
 	}
 	defer s.Close()
 	if cfg.ArtifactsDir == "" {

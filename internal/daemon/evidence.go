@@ -33,7 +33,8 @@ type EvidenceCheck struct {
 //	               store (a restored backup), or another store's
 //
 // progress is told the chains looked at; nil: nobody is. Memory is some 40 bytes
-// a chain. Open chains have no evidence and are not mentioned.
+// a chain. Open chains have no evidence and are not mentioned. A store that is too
+// damaged to list its chains is a finding, too.
 func CheckEvidence(ctx context.Context, s *store.Store, artifacts string, progress func(done uint64)) (*EvidenceCheck, error) {
 	files, err := sidecar.OpenDirReadOnly(artifacts)
 	if err != nil {
@@ -48,6 +49,12 @@ func CheckEvidence(ctx context.Context, s *store.Store, artifacts string, progre
 	q := store.ChainQuery{Limit: store.MaxPage}
 	for {
 		page, next, err := s.Chains(q)
+		if damage, ok := errors.AsType[*store.CorruptError](err); ok {
+			// What the chains behind it have cannot be told from strays.
+			c.add(store.Finding{Class: store.Mismatch, Chain: damage.Chain, Bucket: damage.Bucket, Key: damage.Key,
+				Detail: damage.Detail + ": the list of chains ends here, and the evidence of those behind was not looked at"})
+			return c.report, nil
+		}
 		if err != nil {
 			return nil, err
 		}
