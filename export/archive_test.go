@@ -230,12 +230,7 @@ func overlapping(t *testing.T, files fstest.MapFS) []byte {
 // content; times and versions may differ.
 func TestEveryByteOfAnArchive(t *testing.T) {
 	t.Parallel()
-	files := fstest.MapFS{}
-	m := &export.Manifest{Export: export.FormatName, Files: []export.File{export.Describe("index.html", export.RoleReport, []byte("<p>"))}}
-	for name, f := range sealed(t, m, map[string][]byte{"index.html": []byte("<p>")}) {
-		files[name] = f
-	}
-	whole := (&packer{stream: true}).pack(files)
+	whole := (&packer{stream: true}).pack(tiny(t))
 	if r := checkZip(t, whole); len(r.Errors) > 0 {
 		t.Fatal(r.Summary)
 	}
@@ -293,4 +288,30 @@ func TestNoManifestIsNoExport(t *testing.T) {
 	if !export.IsZip((&packer{}).pack(nil)) {
 		t.Error("an empty archive is not known as one")
 	}
+}
+
+// tiny is a signed export without evidence, of some hundred bytes.
+func tiny(t testing.TB) fstest.MapFS {
+	m := &export.Manifest{Export: export.FormatName, Files: []export.File{export.Describe("index.html", export.RoleReport, []byte("<p>"))}}
+	return sealed(t, m, map[string][]byte{"index.html": []byte("<p>")})
+}
+
+// FuzzOpenZip: an archive in which nothing is found has the files of the export,
+// for a reader that goes through it from its beginning, too.
+func FuzzOpenZip(f *testing.F) {
+	for _, p := range []packer{{}, {stream: true}, {stream: true, wide: true, bare: true}, {extra: 9}} {
+		f.Add(p.pack(tiny(f)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder, err := export.OpenZip(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return
+		}
+		if r := export.Check(t.Context(), folder, verifier.Options{}, nil); len(r.Errors) > 0 {
+			return
+		}
+		if !export.IsZip(text) || string(text[len(text)-22:len(text)-18]) != "PK\x05\x06" {
+			t.Error("it does not begin with an entry and end with the end of the directory")
+		}
+	})
 }

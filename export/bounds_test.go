@@ -1,11 +1,15 @@
 package export_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -67,6 +71,53 @@ func TestBombs(t *testing.T) {
 	}
 	if n, err := io.Copy(io.Discard, file); !errors.Is(err, export.ErrArchive) || n > 100 {
 		t.Errorf("read %d bytes of 100: %v", n, err)
+	}
+}
+
+// TestPackedBytes: a file's packed bytes give what is stated, and then end.
+func TestPackedBytes(t *testing.T) {
+	t.Parallel()
+	const path = "index.html"
+	for name, c := range map[string]struct {
+		bend func(h *zip.FileHeader, packed []byte) []byte
+		says string
+	}{
+		"as it is":     {func(_ *zip.FileHeader, p []byte) []byte { return p }, ""},
+		"more behind":  {func(_ *zip.FileHeader, p []byte) []byte { return append(p, "payload"...) }, "its packed bytes go on behind its end"},
+		"cut off":      {func(_ *zip.FileHeader, p []byte) []byte { return p[:len(p)-3] }, "it cannot be read"},
+		"checksum":     {func(h *zip.FileHeader, p []byte) []byte { h.CRC32++; return p }, "it has not the checksum or size that is stated for it"},
+		"states less":  {func(h *zip.FileHeader, p []byte) []byte { h.UncompressedSize64--; return p }, "it unpacks to more than it states"},
+		"states more":  {func(h *zip.FileHeader, p []byte) []byte { h.UncompressedSize64++; return p }, "it has not the checksum or size that is stated for it"},
+		"another way":  {func(h *zip.FileHeader, p []byte) []byte { h.Method = 12; return p }, "it is packed in a way that is not known here"},
+		"stored, more": {func(h *zip.FileHeader, p []byte) []byte { h.Method = zip.Store; return []byte("<p>report and more") }, "it unpacks to more than it states"},
+	} {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		files := folder(t)
+		for file, f := range files {
+			var packed bytes.Buffer
+			squeeze, _ := flate.NewWriter(&packed, flate.BestCompression)
+			squeeze.Write(f.Data)
+			squeeze.Close()
+			h := &zip.FileHeader{Name: file, Method: zip.Deflate, CRC32: crc32.ChecksumIEEE(f.Data), UncompressedSize64: uint64(len(f.Data))}
+			text := packed.Bytes()
+			if file == path {
+				text = c.bend(h, text)
+			}
+			h.CompressedSize64 = uint64(len(text))
+			raw, err := w.CreateRaw(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw.Write(text)
+		}
+		w.Close()
+		r := checkZip(t, out.Bytes())
+		if c.says == "" {
+			mustPass(t, name, r)
+		} else if len(r.Errors) != 1 || r.Errors[0].Code != export.CodeUnreached || r.Errors[0].Detail != path+": "+c.says {
+			t.Errorf("%s: %v", name, r.Errors)
+		}
 	}
 }
 
@@ -196,4 +247,20 @@ func single(t *testing.T, bend func(*export.Chain)) fstest.MapFS {
 	bend(&chain)
 	m := &export.Manifest{Export: export.FormatName, Chains: []export.Chain{chain}, Files: []export.File{export.Describe(path, export.RoleEvidence, text)}}
 	return sealed(t, m, map[string][]byte{path: text})
+}
+
+// TestEveryCodeIsExplained: the guide has each code of a finding.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../docs/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []verifier.Code{export.CodeManifest, export.CodeMissing, export.CodeAltered, export.CodeSwapped, export.CodeExtra, export.CodeOther,
+		export.CodeContent, export.CodeDiffers, export.CodeArchive, export.CodeUnreached, verifier.CodeSignatureInvalid, verifier.CodeSignatureNeeded,
+		verifier.CodeUntrustedKey, verifier.CodeRevokedKey, verifier.CodeRetiredKey, verifier.CodeUnsigned} {
+		if !bytes.Contains(guide, []byte("`"+string(code)+"`")) {
+			t.Errorf("%s is not explained", code)
+		}
+	}
 }

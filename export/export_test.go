@@ -307,8 +307,10 @@ func FuzzParseManifest(f *testing.F) {
 
 func TestFuzzCorpusIsThere(t *testing.T) {
 	t.Parallel()
-	seeds, err := filepath.Glob("testdata/fuzz/FuzzParseManifest/*")
-	if err != nil || len(seeds) < 3 {
-		t.Errorf("%d seeds, %v", len(seeds), err)
+	for target, least := range map[string]int{"FuzzParseManifest": 3, "FuzzOpenZip": 4} {
+		seeds, err := filepath.Glob("testdata/fuzz/" + target + "/*")
+		if err != nil || len(seeds) < least {
+			t.Errorf("%s: %d seeds, %v", target, len(seeds), err)
+		}
 	}
 }

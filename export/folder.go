@@ -110,7 +110,7 @@ type entry struct {
 func (e *entry) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	if e.left -= int64(n); e.left < 0 {
-		return 0, fmt.Errorf("%w: a file is larger than stated", ErrArchive)
+		return 0, errOverlong
 	}
 	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/chaind/chaind/verifier"
 )
@@ -30,8 +31,11 @@ func whyNot(err error) string {
 		return large.Error()
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied"
-	case errors.Is(err, ErrArchive):
-		return "it unpacks to more than it states"
+	}
+	for _, known := range []error{errMethod, errChecksum, errBehind, errOverlong} {
+		if errors.Is(err, known) {
+			return strings.TrimPrefix(known.Error(), ErrArchive.Error()+": ")
+		}
 	}
 	return "it cannot be read"
 }

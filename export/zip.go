@@ -52,7 +52,7 @@ func OpenZip(r io.ReaderAt, size int64) (*Folder, error) {
 		case !f.Mode().IsRegular():
 			return nil, fmt.Errorf("%w: %s is no plain file", ErrArchive, shown(name))
 		default:
-			if err := folder.Add(name, int64(min(f.UncompressedSize64, MaxUnpacked+1)), f.Open); err != nil {
+			if err := folder.Add(name, int64(min(f.UncompressedSize64, MaxUnpacked+1)), func() (io.ReadCloser, error) { return unpack(f) }); err != nil {
 				return nil, err
 			}
 		}
