@@ -51,6 +51,22 @@ func serveNATS(file string) error {
 	return nil
 }
 
+// writeRestore lays the shell lines of docs/howto/restore.md into dir, with
+// directories of the script in the place of the system's.
+func writeRestore(t *testing.T, dir string) {
+	t.Helper()
+	const page = "docs/howto/restore.md"
+	here := strings.NewReplacer("/var/lib/", "lib/", "/var/backups/chaind", "backups")
+	restore := blocks(t, page, "Restore", "sh")
+	for name, text := range map[string]string{
+		"backup.sh": blocks(t, page, "Back up", "sh")[0], "set-aside.sh": restore[0], "put-back.sh": restore[1], "check.sh": restore[2],
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("set -e\n"+here.Replace(text)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // writeExternalNATS lays the shell lines of docs/howto/external-nats.md into
 // dir, with the script's ports and files in the place of the page's.
 func writeExternalNATS(t *testing.T, dir string) {

@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 	tutorial := t.TempDir()
 	writeTutorial(t, tutorial)
 	writeExternalNATS(t, tutorial)
+	writeRestore(t, tutorial)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
