@@ -242,6 +242,25 @@ func TestConsoleAsksForAToken(t *testing.T) {
 	}
 }
 
+// TestViewsLeaveNothing: what a view listens to ends with it.
+func TestViewsLeaveNothing(t *testing.T) {
+	b := open(t)
+	l := live(t)
+	b.run(beforeEachPage(`globalThis.listening = 0;
+		const add = globalThis.addEventListener;
+		globalThis.addEventListener = (name, f, options) => {
+			if (name === "resize") { listening++; options?.signal?.addEventListener("abort", () => { listening--; }); }
+			return add.call(globalThis, name, f, options);
+		};`))
+	b.at(l.HTTPURL + "/")
+	for range 3 {
+		b.run(chromedp.Evaluate(`location.hash = "#/chain/_/a/b/c"`, nil))
+		b.until(`listening === 1`)
+		b.run(chromedp.Evaluate(`location.hash = "#/keys"`, nil))
+		b.until(`document.title.startsWith("Keys") && listening === 0`)
+	}
+}
+
 // TestAddressesOfTheConsole: an address that is malformed, or leads nowhere, says
 // so, whatever word of the language it is.
 func TestAddressesOfTheConsole(t *testing.T) {

@@ -79,6 +79,9 @@ func TestLargeTimeline(t *testing.T) {
 	b.run(chromedp.Focus(".timeline", chromedp.ByQuery), chromedp.KeyEvent(kb.End))
 	b.run(chromedp.KeyEvent(kb.ArrowUp))
 	b.until(fmt.Sprintf(`document.querySelector(".row-panel").textContent.includes("pets.get(%d)")`, n-1))
+	if got := eval[string](b, `document.querySelector(".row-panel").getAttribute("aria-live")`); got != "polite" {
+		t.Errorf("what the chosen row is about is announced %q", got)
+	}
 	if got := eval[int](b, `view.timeline.segments.filter((r) => r.mark).length`); got != n-1 {
 		t.Errorf("%d deviations are marked, want %d: all steps but the one that was planned", got, n-1)
 	}

@@ -8,17 +8,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// How many times as long as natively the browser takes on a quiet machine, about,
-// and how many times it may take on a busy one.
-const (
-	goal    = 3.0
-	slowest = 8.0
-)
+// slowest is how many times as long as natively the browser may take, at best.
+const slowest = 4.5
 
 // TestSpeedBesideNative verifies the largest bundle of the vectors in the
 // browser and natively, in turns, and compares the best of each. A busy machine
-// spoils single turns, and a browser compiles well only what ran often: turns go
-// on until the goal is met, or there were many.
+// spoils single turns, and a browser compiles well only what ran often, so that
+// there are many; the number does not depend on how well they go, unless the
+// ratio would fail. docs/performance.md has what a run of it said.
 func TestSpeedBesideNative(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")
@@ -29,7 +26,7 @@ func TestSpeedBesideNative(t *testing.T) {
 	b.upload(s, nil)
 	native, browser, ratio := math.Inf(1), math.Inf(1), math.Inf(1) // milliseconds
 	turns := 0
-	for ; turns < 40 || turns < 120 && ratio > goal || turns < 600 && ratio > slowest; turns++ {
+	for ; turns < 150 || turns < 900 && ratio > slowest; turns++ {
 		start := time.Now()
 		s[0].native(t)
 		native = min(native, time.Since(start).Seconds()*1e3)

@@ -315,6 +315,21 @@ func (b *tab) fits(where string) {
 	}
 }
 
+// TestPhonesFoldWhatPassed: on a small screen the checks that passed are folded,
+// those that did not are open; on a large one all are.
+func TestPhonesFoldWhatPassed(t *testing.T) {
+	b := open(t)
+	b.run(chromedp.Navigate(onDisk(t)))
+	for width, want := range map[int64]string{390: "Failed open, Passed folded", 1280: "Failed open, Passed open"} {
+		b.size(width, false)
+		b.upload(vectorsNamed(t, "n03-payload-tampered.json"), nil)
+		got := eval[string](b, `[...document.querySelectorAll(".checks details")].map((d) => d.querySelector("summary").textContent.split(" ")[0] + (d.open ? " open" : " folded")).filter((s) => /^(Passed|Failed)/.test(s)).join(", ")`)
+		if got != want {
+			t.Errorf("at %d px: %s, want %s", width, got, want)
+		}
+	}
+}
+
 // flip changes the byte at an offset, as the button does at a random one.
 func (b *tab) flip(offset int) {
 	b.t.Helper()
