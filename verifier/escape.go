@@ -43,7 +43,10 @@ func escapeRune(b *strings.Builder, r rune) {
 // printable reports whether the rune acts as nothing but a glyph that is seen.
 // Combining marks are graphic and stay.
 func printable(r rune) bool {
-	return r == ' ' || unicode.IsPrint(r) && r != '\u2800' && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	if r < utf8.RuneSelf {
+		return r >= ' ' && r != 0x7f
+	}
+	return unicode.IsPrint(r) && r != '\u2800' && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // quoted is text from the file for use inside a sentence: escaped, cut to a
