@@ -52,12 +52,16 @@ func (e Entry) LogValue() slog.Value       { return slog.StringValue(e.String())
 // EntryError says which entry of a trust list is bad. It never carries the
 // entry's text.
 type EntryError struct {
-	Source   string // "flag", "environment" or "file"
+	Source   string // "flag", "environment" or "file"; whoever knows may add which
 	Position int    // 1 for the first entry; empty places between commas count
+	Line     int    // of the file; 0: not known
 	Err      error
 }
 
 func (e *EntryError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("read trust list: %s, line %d, entry %d: %v", e.Source, e.Line, e.Position, e.Err)
+	}
 	return fmt.Sprintf("read trust list: %s entry %d: %v", e.Source, e.Position, e.Err)
 }
 
@@ -86,7 +90,7 @@ func parseList(source string, texts []string) ([]Entry, error) {
 		for field := range strings.SplitSeq(text, ",") {
 			position++
 			if position > MaxTrustEntries {
-				return nil, &EntryError{source, position, ErrTooManyEntries}
+				return nil, &EntryError{Source: source, Position: position, Err: ErrTooManyEntries}
 			}
 			field = strings.TrimSpace(field)
 			if field == "" {
@@ -94,7 +98,7 @@ func parseList(source string, texts []string) ([]Entry, error) {
 			}
 			entry, err := parseEntry(FileEntry{PublicKey: field})
 			if err != nil {
-				return nil, &EntryError{source, position, err}
+				return nil, &EntryError{Source: source, Position: position, Err: err}
 			}
 			entries = append(entries, entry)
 		}
@@ -110,22 +114,24 @@ type FileEntry struct {
 	PublicKey string // 64 hexadecimal digits
 	Comment   string // free text for people
 	Status    string // "active", "retired" or "revoked"; "" is "active"
+	Line      int    // of the file, where it begins; 0: not known
 }
 
 // ParseFile reads the entries of a trust file. No entries give
 // [ErrEmptyTrustList]: without a file do not call it.
 func ParseFile(raw []FileEntry) ([]Entry, error) {
+	const source = "file"
 	if len(raw) == 0 {
-		return nil, fmt.Errorf("read trust list: file: %w", ErrEmptyTrustList)
+		return nil, fmt.Errorf("read trust list: %s: %w", source, ErrEmptyTrustList)
 	}
 	if len(raw) > MaxTrustEntries {
-		return nil, &EntryError{"file", MaxTrustEntries + 1, ErrTooManyEntries}
+		return nil, &EntryError{Source: source, Position: MaxTrustEntries + 1, Line: raw[MaxTrustEntries].Line, Err: ErrTooManyEntries}
 	}
 	entries := make([]Entry, len(raw))
 	for i, text := range raw {
 		entry, err := parseEntry(text)
 		if err != nil {
-			return nil, &EntryError{"file", i + 1, err}
+			return nil, &EntryError{Source: source, Position: i + 1, Line: text.Line, Err: err}
 		}
 		entries[i] = entry
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -111,22 +112,41 @@ func (a *app) fromFile(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 			return nil, nil
 		}
 	}
-	if v, ok := a.file.Take(flag.Name); ok {
+	if v, ok := a.file.Value(flag.Name); ok {
 		return v, nil
 	}
 	return nil, nil
 }
 
-// located adds to a complaint about a setting the line of the file that it
-// comes from; kong puts the flag's name in front.
+// located adds to a complaint about a setting where its value comes from: the
+// variable, or the line of the file. kong puts the flag's name in front.
 func (a *app) located(err error) error {
-	name, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
-	name, _, _ = strings.Cut(name, " ")
-	line, ok := a.file.Has(name)
-	if !ok || !a.file.Taken(name) {
+	var fault *kong.ParseError
+	if !errors.As(err, &fault) || fault.Context == nil {
 		return err
 	}
-	return fmt.Errorf("configuration %s: line %d: %w", a.file.Path, line, err)
+	name, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
+	name, _, _ = strings.Cut(name, " ")
+	flags := fault.Context.Flags()
+	i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == name })
+	if i < 0 || !isSetting(flags[i]) {
+		return err
+	}
+	flag := flags[i]
+	for _, p := range fault.Context.Path {
+		if p.Flag == flag && !p.Resolved {
+			return err
+		}
+	}
+	for _, variable := range flag.Envs {
+		if _, set := os.LookupEnv(variable); set {
+			return fmt.Errorf("environment %s: %w", variable, err)
+		}
+	}
+	if line, ok := a.file.Has(name); ok {
+		return fmt.Errorf("configuration %s: line %d: %w", a.file.Path, line, err)
+	}
+	return err
 }
 
 // isSetting tells whether a flag may also stand in the configuration file.
@@ -141,28 +161,40 @@ func (a *app) readFile(ctx *kong.Context) error {
 	if path == "" || a.file.Path != "" || a.fileFault != nil {
 		return a.fileFault
 	}
-	file, err := daemon.ReadSettings(path)
-	if err != nil {
-		a.fileFault = cannot(err, "configs/chaind.yaml of the source is a commented sample")
-		return a.fileFault
+	file, err := daemon.ReadSettings(path, settingNames(ctx.Flags()))
+	var syntax *daemon.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		a.fileFault = &problem{code: exitUsage, err: err, hint: hintSample}
+	case err != nil:
+		a.fileFault = cannot(err, hintSample)
+	default:
+		a.file = file
 	}
-	a.file = file
-	return nil
+	return a.fileFault
 }
 
-// checkFile refuses settings of the file that no flag knows. A setting that
-// the command line or the environment overrides is known all the same.
-func (a *app) checkFile(ctx *kong.Context) error {
-	for _, flag := range ctx.Flags() {
-		if !isSetting(flag) {
-			continue
+const hintSample = "configs/chaind.yaml of the source is a commented sample"
+
+// settingNames are the flags that may stand in the configuration file; true:
+// as lists.
+func settingNames(flags []*kong.Flag) daemon.SettingNames {
+	names := daemon.SettingNames{}
+	for _, flag := range flags {
+		if isSetting(flag) {
+			names[flag.Name] = flag.IsSlice()
 		}
-		if err := a.readFile(ctx); err != nil {
-			return err
-		}
-		a.file.Take(flag.Name)
 	}
-	return a.file.Unused()
+	return names
+}
+
+// checkFile tells what is wrong with the configuration file, also where the
+// command line and the environment leave nothing to it.
+func (a *app) checkFile(ctx *kong.Context) error {
+	if !slices.ContainsFunc(ctx.Flags(), isSetting) {
+		return nil
+	}
+	return a.readFile(ctx)
 }
 
 // configPath finds --config on the parsed command line, else CHAIND_CONFIG.

@@ -27,6 +27,8 @@ const (
 type clientFlags struct {
 	TokenFile string `help:"File that holds the bearer token; CHAIND_TOKEN may hold the token itself." env:"CHAIND_TOKEN_FILE" placeholder:"FILE"`
 	CA        string `name:"ca" help:"PEM file that the daemon's certificate must chain to." env:"CHAIND_CA" placeholder:"FILE"`
+	Cert      string `name:"cert" help:"Certificate to show to the daemon (PEM), with --key." env:"CHAIND_CERT" placeholder:"FILE"`
+	Key       string `name:"key" help:"Key of the certificate (PEM)." env:"CHAIND_KEY" placeholder:"FILE"`
 }
 
 // get fetches a page of the daemon's API.
@@ -70,18 +72,28 @@ func (c *clientFlags) getUpTo(a *app, url string, timeout time.Duration, limit i
 
 func (c *clientFlags) transport(a *app) (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if c.CA == "" {
+	if c.CA == "" && c.Cert == "" && c.Key == "" {
 		return transport, nil
 	}
-	pem, err := readBounded(a, c.CA, maxArtifact)
-	if err != nil {
-		return nil, fmt.Errorf("read CA: %w", err)
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read CA: no certificate in %s", c.CA)
+		}
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read CA: no certificate in %s", c.CA)
+	if c.Cert != "" || c.Key != "" {
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate %q with key %q: %w", c.Cert, c.Key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	transport.TLSClientConfig = config
 	return transport, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/keys/openssh"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -21,7 +22,8 @@ type configCmd struct {
 
 func (c *configCmd) Help() string {
 	return `Takes the flags of serve, and prints what serve would use, with the origin of each value: flag, environment, file or default.
-Secrets are masked. A configuration that serve would refuse is refused here too (exit 64).
+Secrets are masked. A configuration that serve would refuse is refused here too (exit 64; 1 where a file that it names is at fault). Of a relative
+path the start is the directory in which the program is started, wherever the configuration file lies.
 
 Examples:
   chaind config --config configs/chaind.yaml
@@ -38,12 +40,16 @@ type configValue struct {
 }
 
 func (c *configCmd) Run(a *app) error {
-	config, err := c.daemonConfig(a)
+	var ask openssh.Passphrase
+	if a.askPassphrase() != nil {
+		ask = daemon.WouldAsk()
+	}
+	config, err := c.configuration(a, ask)
 	if err != nil {
 		return err
 	}
-	if err := config.Validate(); err != nil {
-		return a.misconfigured(err)
+	if err := config.CheckFiles(a.ctx); err != nil {
+		return cannot(err, serveHint(err))
 	}
 	var values []configValue
 	for _, flag := range a.parsed.Flags() {
@@ -156,17 +162,18 @@ func (a *app) relevel() error {
 	if a.file.Path == "" || origin == "flag" || strings.HasPrefix(origin, "environment") {
 		return nil
 	}
-	file, err := daemon.ReadSettings(a.file.Path)
+	file, err := daemon.ReadSettings(a.file.Path, settingNames(a.parsed.Flags()))
 	if err != nil {
 		return err
 	}
-	name, given := file.Take("log-level")
+	name, given := file.Value("log-level")
 	if !given {
 		name = a.parsed.Flags()[i].Default
 	}
 	level, known := logLevels[name]
 	if !known {
-		return fmt.Errorf("configuration %s: log-level is none of debug, info, warn, error", file.Path)
+		line, _ := file.Has("log-level")
+		return fmt.Errorf("configuration %s: line %d: log-level is none of debug, info, warn, error", file.Path, line)
 	}
 	a.logLevel.Set(level)
 	return nil

@@ -135,7 +135,9 @@ before the file (` + "`--config`" + `), the file before the default. Nested keys
 ` + "`nats-url`" + `. What is unknown, has a wrong unit or contradicts another setting is refused with file and line. A commented sample is
 [` + "`configs/chaind.yaml`" + `](../../configs/chaind.yaml). Durations have a unit (` + "`3ms`" + `); lists are YAML lists, or comma-separated.
 
-SIGHUP reads the files of ` + "`signing-key`, `trust-file`, `http-tokens` and `http-cert`" + ` again, and ` + "`log-level`" + ` from the configuration file. Everything else needs a restart.
+Relative paths, also those of the file, start at the directory in which the program was started (under systemd: ` + "`/var/lib/chaind`" + `), not at that of the file.
+
+SIGHUP reads the files of ` + "`signing-key`, `trust-file`, `http-tokens`, `http-cert` and `http-client-ca`" + ` again, and ` + "`log-level`" + ` from the configuration file. Everything else needs a restart.
 
 | key and flag | variable | default | meaning |
 | --- | --- | --- | --- |

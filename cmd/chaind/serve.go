@@ -24,7 +24,7 @@ PLASM_EVIDENCE_TRUSTED_PUBLIC_KEYS (comma-separated), PLASM_RUN_ARTIFACTS_DIR, P
 PLASM_RUN_ARTIFACTS_GC_INTERVAL_SECS, and PLASM_EVIDENCE_CHAIN=0, which turns the intake off (unlike in Plasm, unset means on).
 
 SIGINT and SIGTERM stop in order: what is in flight is committed first. A second one ends at once. SIGHUP reloads
-the signing key, the trust list, the tokens, the certificate of HTTP and, from the configuration file, the log level; what
+the signing key, the trust list, the tokens, the certificate of HTTP with the clients' authorities and, from the configuration file, the log level; what
 fails to load stays as it was, and /readyz says so.
 
 Examples:
@@ -34,12 +34,9 @@ Examples:
 }
 
 func (c *serveCmd) Run(a *app) error {
-	config, err := c.daemonConfig(a)
+	config, err := c.configuration(a, a.askPassphrase())
 	if err != nil {
 		return err
-	}
-	if err := config.Validate(); err != nil {
-		return a.misconfigured(err)
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -100,6 +97,8 @@ func serveHint(err error) string {
 	switch {
 	case errors.As(err, &entry), errors.Is(err, keys.ErrEmptyTrustList):
 		return "a trusted key is 64 hex digits; unset the list to trust nobody in particular"
+	case errors.Is(err, daemon.ErrExposed):
+		return "what signs, and what says who reads, must not be in everybody's hands; see docs/keys.md"
 	case errors.As(err, &owner):
 		return "each database needs evidence files of its own; after a restore or a replay, when the other daemon has ended for good, say --take-over-artifacts once"
 	case errors.As(err, &locked):

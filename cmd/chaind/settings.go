@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/keys/openssh"
 )
 
 // settingsGroup marks the flags that are also keys of the configuration file.
@@ -55,6 +58,7 @@ type settings struct {
 	HTTPListen   string `name:"http-listen" help:"Address of the read API, or off." default:"127.0.0.1:8477" env:"CHAIND_HTTP_LISTEN" group:"settings" placeholder:"HOST:PORT"`
 	HTTPCert     string `name:"http-cert" help:"TLS certificate of the read API (PEM)." env:"CHAIND_HTTP_CERT" group:"settings" placeholder:"FILE"`
 	HTTPKey      string `name:"http-key" help:"Key of the TLS certificate (PEM)." env:"CHAIND_HTTP_KEY" group:"settings" placeholder:"FILE"`
+	HTTPClientCA string `name:"http-client-ca" help:"Ask readers for a certificate that one of these authorities (PEM) signed, besides a token where there is a token file." env:"CHAIND_HTTP_CLIENT_CA" group:"settings" placeholder:"FILE"`
 	InsecureHTTP bool   `name:"insecure-http" help:"Allow plain HTTP on an address that other machines reach." env:"CHAIND_INSECURE_HTTP" group:"settings"`
 
 	HTTPTokens string   `name:"http-tokens" help:"Ask readers for a bearer token: YAML list of digests with tenants, as chaind token makes it." env:"CHAIND_HTTP_TOKENS" group:"settings" placeholder:"FILE"`
@@ -71,6 +75,37 @@ type settings struct {
 
 	LogLevel  string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"CHAIND_LOG_LEVEL" group:"settings"`
 	LogFormat string `help:"text, json, or auto: text on a terminal." default:"auto" enum:"auto,text,json" env:"CHAIND_LOG_FORMAT" group:"settings"`
+}
+
+// leastCheckEvery is as often as anybody may have everything stored read.
+const leastCheckEvery = time.Minute
+
+// configuration is what the daemon starts with, or why it does not: as far as
+// that can be told without starting it.
+func (s *settings) configuration(a *app, ask openssh.Passphrase) (daemon.Config, error) {
+	config, err := s.daemonConfig(a)
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	config.Keys.AskPassphrase = ask
+	if err := errors.Join(s.explicit(), config.Validate()); err != nil {
+		return daemon.Config{}, a.misconfigured(err)
+	}
+	if _, ok := a.file.Has("nats-password"); ok && daemon.Readable(a.file.Path) {
+		config.Logger.Warn("everybody on this machine can read a file with a password", "file", a.file.Path, "setting", "nats-password")
+	}
+	return config, nil
+}
+
+// explicit refuses what daemon.Config reads as "the default".
+func (s *settings) explicit() error {
+	switch {
+	case s.CheckEvery < leastCheckEvery:
+		return &daemon.SettingError{Settings: []string{"check-every"}, Err: fmt.Errorf("check-every is %s: 1m or more", s.CheckEvery)}
+	case s.MaxEventBytes == 0:
+		return &daemon.SettingError{Settings: []string{"max-event-bytes"}, Err: errors.New("max-event-bytes is 0: 1024 to 8388608")}
+	}
+	return nil
 }
 
 // daemonConfig turns the settings into the daemon's configuration.
@@ -90,10 +125,10 @@ func (s *settings) daemonConfig(a *app) (daemon.Config, error) {
 		},
 		Intake: daemon.IntakeConfig{Off: off, MaxEventBytes: s.MaxEventBytes, BatchEvents: s.BatchEvents, BatchWait: s.BatchWait},
 		HTTP: daemon.HTTPConfig{
-			Listen: s.HTTPListen, Cert: s.HTTPCert, Key: s.HTTPKey, Insecure: s.InsecureHTTP, Tokens: s.HTTPTokens, Hosts: s.HTTPHosts,
+			Listen: s.HTTPListen, Cert: s.HTTPCert, Key: s.HTTPKey, ClientCA: s.HTTPClientCA, Insecure: s.InsecureHTTP, Tokens: s.HTTPTokens, Hosts: s.HTTPHosts,
 		},
 		Keys: daemon.KeyConfig{
-			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, AskPassphrase: a.askPassphrase(), SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
+			SigningKey: s.SigningKey, PassphraseFile: s.SigningKeyPassphrase, SeedHex: os.Getenv(envSigningKey), AgentKey: s.SigningAgent,
 			Trusted: s.TrustedPubkey, TrustedEnv: lookUp(envTrustedKeys), TrustFile: s.TrustFile, AllowUnsigned: s.AllowUnsigned,
 		},
 		CheckEvery: s.CheckEvery,

@@ -230,6 +230,103 @@ func TestTLSOverHTTP(t *testing.T) {
 	}
 }
 
+// TestClientCertificatesOverHTTP asks readers for certificates of an authority:
+// none, and a stranger's, read nothing; a good one still needs its
+// token. A reload exchanges the authority, and a broken one changes nothing.
+func TestClientCertificatesOverHTTP(t *testing.T) {
+	t.Parallel()
+	servers, readers, strangers := newAuthority(t), newAuthority(t), newAuthority(t)
+	cert, key := servers.issue("server")
+	authorities := filepath.Join(t.TempDir(), "clients.pem")
+	copyFile(t, readers.file, authorities)
+	secret, entry, err := daemon.NewToken([]string{"acme"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := daemon.AddToken(tokens, entry); err != nil {
+		t.Fatal(err)
+	}
+	reload := make(chan struct{})
+	info := startDaemon(t, daemon.Config{Reload: reload, NATS: daemon.NATSConfig{Listen: "127.0.0.1:-1"},
+		HTTP: daemon.HTTPConfig{Listen: "127.0.0.1:0", Cert: cert, Key: key, ClientCA: authorities, Tokens: tokens}})
+	status := func(path, token string, shown *authority) int {
+		conf := &tls.Config{RootCAs: servers.roots(), MinVersion: tls.VersionTLS12}
+		if shown != nil {
+			certFile, keyFile := shown.issue("reader")
+			pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conf.Certificates = []tls.Certificate{pair}
+		}
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true}}
+		defer client.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, info.HTTPURL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return 0
+		}
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	expect := func(when string, accepted, refused *authority) {
+		t.Helper()
+		for _, c := range []struct {
+			name, path, token string
+			shown             *authority
+			want              int
+		}{
+			{"none", "/healthz", "", nil, 0},
+			{"none, with a token", "/v1/chains", secret, nil, 0},
+			{"another authority's", "/v1/chains", secret, refused, 0},
+			{"the servers' authority's", "/v1/chains", secret, servers, 0},
+			{"a good one", "/healthz", "", accepted, http.StatusOK},
+			{"a good one without a token", "/v1/chains", "", accepted, http.StatusUnauthorized},
+			{"a good one with a token", "/v1/chains", secret, accepted, http.StatusOK},
+			{"a good one, for another tenant", "/v1/chains?tenant=other", secret, accepted, http.StatusNotFound},
+		} {
+			if got := status(c.path, c.token, c.shown); got != c.want {
+				t.Errorf("%s, %s: status %d, want %d", when, c.name, got, c.want)
+			}
+		}
+	}
+	expect("at the start", readers, strangers)
+	ownCert, ownKey := readers.issue("command")
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"health", "--url", info.HTTPURL, "--ca", servers.file}, exitCannot},
+		{[]string{"health", "--url", info.HTTPURL, "--ca", servers.file, "--cert", ownCert, "--key", ownKey}, exitOK},
+		{[]string{"health", "--url", info.HTTPURL, "--ca", servers.file, "--cert", ownCert}, exitCannot},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), c.args, strings.NewReader(""), &out, &out); code != c.code {
+			t.Errorf("%v: exit %d\n%s", c.args, code, out.String())
+		}
+	}
+	copyFile(t, strangers.file, authorities)
+	reload <- struct{}{}
+	reload <- struct{}{} // taken when the first one is done
+	expect("after the reload", strangers, readers)
+	if err := os.WriteFile(authorities, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reload <- struct{}{}
+	reload <- struct{}{}
+	expect("after a broken reload", strangers, readers)
+	if got := status("/readyz", "", strangers); got != http.StatusServiceUnavailable {
+		t.Errorf("/readyz after a broken reload: %d", got)
+	}
+}
+
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)

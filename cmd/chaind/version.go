@@ -1,6 +1,9 @@
 package main
 
-import "runtime/debug"
+import (
+	"cmp"
+	"runtime/debug"
+)
 
 // version is set by release builds with -ldflags "-X main.version=…".
 var version = ""
@@ -14,23 +17,39 @@ func (c *versionCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(v)
 	}
-	return a.printf("chaind %s (%s)\n", v.Version, v.Go)
+	return a.printf("chaind %s\n", v)
+}
+
+// String names the version, the commit that it was built of, and Go's version.
+func (v versionResult) String() string {
+	text := v.Version
+	if v.Revision != "" {
+		text += " commit " + v.Revision
+		if v.Modified {
+			text += " with changes"
+		}
+	}
+	return text + " (" + v.Go + ")"
 }
 
 type versionResult struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // the commit is not all that it was built of
 	Go       string `json:"go"`
 }
 
 // versionInfo prefers the linker's word, then the module's, then says "dev".
 func versionInfo() versionResult {
-	v := versionResult{Version: version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return v
+		return versionResult{Version: cmp.Or(version, "dev")}
 	}
-	v.Go = info.GoVersion
+	return versionOf(version, info)
+}
+
+func versionOf(linked string, info *debug.BuildInfo) versionResult {
+	v := versionResult{Version: linked, Go: info.GoVersion}
 	if v.Version == "" {
 		v.Version = info.Main.Version
 	}
@@ -38,8 +57,11 @@ func versionInfo() versionResult {
 		v.Version = "dev"
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v

@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/keys/openssh"
 )
 
@@ -70,6 +73,7 @@ type HTTPConfig struct {
 	Listen   string // host:port; "" is 127.0.0.1:8477, "off" is none
 	Cert     string // TLS certificate and key, PEM files
 	Key      string
+	ClientCA string   // PEM file: every client shows a certificate that one of these signed; "": none is asked for
 	Insecure bool     // allow plain HTTP beyond loopback
 	Tokens   string   // token file; "": everybody who can connect reads all
 	Hosts    []string // names by which the API is asked; nil: on loopback its own, elsewhere any
@@ -99,14 +103,15 @@ const (
 // start with. Settings names what to change, as flags are named.
 type SettingError struct {
 	Settings []string
-	Problem  string // one sentence with the remedy, without secrets
+	Err      error // one sentence with the remedy, without secrets
 }
 
 // Error gives the problem.
-func (e *SettingError) Error() string { return e.Problem }
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
 
 func unsettled(settings string, format string, args ...any) error {
-	return &SettingError{strings.Fields(settings), fmt.Sprintf(format, args...)}
+	return &SettingError{strings.Fields(settings), fmt.Errorf(format, args...)}
 }
 
 // Validate fills defaults in and refuses clashes, each error naming the
@@ -130,9 +135,6 @@ func (c *Config) Validate() error {
 	if c.CheckEvery == 0 {
 		c.CheckEvery = DefaultCheckEvery
 	}
-	if c.CheckEvery < 0 {
-		return fmt.Errorf("check-every is %s: more than 0", c.CheckEvery)
-	}
 	return errors.Join(c.validateArtifacts(), c.NATS.validate(), c.Intake.validate(), c.HTTP.validate(), c.Keys.validate())
 }
 
@@ -149,6 +151,8 @@ func (n *NATSConfig) validate() error {
 		return unsettled("nats-cert nats-key", "nats-cert and nats-key go together: give both or neither")
 	case (n.User == "") != (n.Password == ""):
 		return unsettled("nats-user nats-password", "nats-user and nats-password go together: give both or neither")
+	case n.namesUser() && (n.User != "" || n.Creds != ""):
+		return unsettled("nats-url nats-user nats-creds", "nats-url names a user, and so do nats-user or nats-creds: log in one way")
 	case n.User != "" && n.Creds != "":
 		return unsettled("nats-user nats-creds", "nats-user and nats-creds exclude each other: log in one way")
 	case n.Replicas < 0 || n.Replicas > 5:
@@ -161,8 +165,8 @@ func (n *NATSConfig) validate() error {
 		return n.validateURL()
 	}
 	n.Listen = cmp.Or(n.Listen, defaultNATSListen)
-	if _, _, err := net.SplitHostPort(n.Listen); err != nil {
-		return unsettled("nats-listen", "nats-listen is not host:port, such as %s", defaultNATSListen)
+	if err := checkListen("nats-listen", n.Listen, -1, "host:port, such as "+defaultNATSListen); err != nil {
+		return err
 	}
 	if !n.Insecure && !loopback(n.Listen) {
 		return unsettled("nats-listen", "nats-listen %s is reachable from other machines, and the NATS server inside asks nobody for a password: "+
@@ -180,11 +184,39 @@ func (n *NATSConfig) validateURL() error {
 			text = "nats://" + text
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Port() != "" && !isPort(u.Port(), 1) {
 			return unsettled("nats-url", "nats-url is not an address such as nats://host:4222 or tls://host:4222, or several with commas")
 		}
 	}
 	return nil
+}
+
+// namesUser tells whether an address holds who logs in.
+func (n *NATSConfig) namesUser() bool {
+	for text := range strings.SplitSeq(n.URL, ",") {
+		authority, _, _ := strings.Cut(text[strings.Index(text, "://")+1:], "?")
+		if strings.Contains(authority, "@") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkListen refuses what cannot be listened on; ports begin at least.
+func checkListen(setting, address string, least int, expected string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return unsettled(setting, "%s is not %s", setting, expected)
+	}
+	if !isPort(port, least) {
+		return unsettled(setting, "%s has no port from 0 to 65535 behind the colon", setting)
+	}
+	return nil
+}
+
+func isPort(text string, least int) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= least && n <= 65535
 }
 
 func (i *IntakeConfig) validate() error {
@@ -205,14 +237,20 @@ func (i *IntakeConfig) validate() error {
 
 func (h *HTTPConfig) validate() error {
 	h.Listen = cmp.Or(h.Listen, defaultHTTPListen)
+	if strings.HasPrefix(filepath.Base(h.Tokens), tokenPrefix) && len(h.Tokens) > tokenBytes {
+		return unsettled("http-tokens", "http-tokens holds a token: name the file that holds its digest")
+	}
 	if (h.Cert == "") != (h.Key == "") {
 		return unsettled("http-cert http-key", "http-cert and http-key go together: give both or neither")
+	}
+	if h.ClientCA != "" && h.Cert == "" {
+		return unsettled("http-client-ca", "http-client-ca needs http-cert and http-key: certificates are shown over TLS only")
 	}
 	if h.Listen == httpOff {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(h.Listen); err != nil {
-		return unsettled("http-listen", "http-listen is not host:port, such as %s, and not off", defaultHTTPListen)
+	if err := checkListen("http-listen", h.Listen, 0, "host:port, such as "+defaultHTTPListen+", and not off"); err != nil {
+		return err
 	}
 	for _, name := range h.Hosts {
 		if name == "" || strings.ContainsAny(name, "/: ") {
@@ -259,11 +297,21 @@ func (k *KeyConfig) validate() error {
 	if n > 1 {
 		return unsettled("signing-key signing-agent", "signing-key, signing-agent and PLASM_EVIDENCE_SIGNING_KEY exclude each other: one key signs")
 	}
+	if _, err := keys.ParseSeed(k.SigningKey); err == nil {
+		return unsettled("signing-key", "signing-key holds a key: name the file that holds it")
+	}
 	if k.PassphraseFile != "" && k.SigningKey == "" {
 		return unsettled("signing-key-passphrase", "signing-key-passphrase needs signing-key: it opens that file")
 	}
 	if k.AllowUnsigned && len(k.Trusted) == 0 && k.TrustedEnv == nil && k.TrustFile == "" {
 		return unsettled("allow-unsigned", "allow-unsigned needs a list of trusted keys: without one unsigned evidence is served anyway")
+	}
+	if _, err := keys.ParseFlags(k.Trusted); err != nil {
+		var bad *keys.EntryError
+		if errors.As(err, &bad) {
+			return unsettled("trusted-pubkey", "trusted-pubkey: entry %d: %w", bad.Position, bad.Err)
+		}
+		return unsettled("trusted-pubkey", "trusted-pubkey: %w", err)
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (d *Daemon) openKeys(ctx context.Context) error {
 	}
 	d.keys = ring
 	d.tokens.path = d.cfg.HTTP.Tokens
-	d.shown.cert, d.shown.key = d.cfg.HTTP.Cert, d.cfg.HTTP.Key
+	d.shown.cert, d.shown.key, d.shown.clients = d.cfg.HTTP.Cert, d.cfg.HTTP.Key, d.cfg.HTTP.ClientCA
 	d.reloading = d.reloadables()
 	return errors.Join(d.tokens.load(), d.shown.load())
 }

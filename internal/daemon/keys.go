@@ -26,7 +26,7 @@ var ErrPublicKeyFile = errors.New("this is the public key; the signing key is th
 //
 // A public key has the form of a seed. Signing with one would make a secret of
 // what everybody has, so a file that is named as a public key is refused
-// ([ErrPublicKeyFile]).
+// ([ErrPublicKeyFile]). So is a file that everybody can read ([ErrExposed]).
 func LoadSigningKey(path string, passphrase openssh.Passphrase) (*keys.Signer, error) {
 	if strings.HasSuffix(path, ".pub") {
 		return nil, fmt.Errorf("read signing key %s: %w", path, ErrPublicKeyFile)
@@ -38,6 +38,9 @@ func LoadSigningKey(path string, passphrase openssh.Passphrase) (*keys.Signer, e
 	seed, err := parseKey(text, passphrase)
 	if err != nil {
 		return nil, fmt.Errorf("read signing key %s: %w", path, err)
+	}
+	if err := guardSecret(path); err != nil {
+		return nil, fmt.Errorf("read signing key: %w", err)
 	}
 	return seed.Signer()
 }
@@ -55,6 +58,9 @@ func PassphraseFile(path string) openssh.Passphrase {
 		return nil
 	}
 	return func() ([]byte, error) {
+		if err := guardSecret(path); err != nil {
+			return nil, fmt.Errorf("read passphrase: %w", err)
+		}
 		text, err := readBounded(path, maxKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("read passphrase: %w", err)
@@ -119,27 +125,27 @@ func LoadTrust(flags []string, env *string, file string) (*keys.TrustList, []key
 
 // readTrustFile reads a YAML list of entries, strictly.
 func readTrustFile(path string) ([]keys.Entry, error) {
-	text, err := readBounded(path, maxSettingsBytes)
+	if err := guardList(path); err != nil {
+		return nil, fmt.Errorf("read trust file: %w", err)
+	}
+	list, err := readList(path, entryForm{texts: []string{"public_key", "comment", "status"}})
 	if err != nil {
 		return nil, fmt.Errorf("read trust file: %w", err)
 	}
-	var raw []struct {
-		PublicKey string `yaml:"public_key"`
-		Comment   string `yaml:"comment"`
-		Status    string `yaml:"status"`
+	raw := make([]keys.FileEntry, len(list))
+	for i, e := range list {
+		raw[i] = keys.FileEntry{PublicKey: e.texts["public_key"], Comment: e.texts["comment"], Status: e.texts["status"], Line: e.line}
 	}
-	switch err := decodeStrictly(text, &raw); {
-	case errors.Is(err, errDocuments):
-		return nil, fmt.Errorf("read trust file %s: %w", path, err)
+	entries, err := keys.ParseFile(raw)
+	var bad *keys.EntryError
+	switch {
+	case errors.As(err, &bad):
+		bad.Source += " " + path
+		return nil, bad
 	case err != nil:
-		// The decoder's message quotes the file, which may hold a secret.
-		return nil, fmt.Errorf("read trust file %s: not a YAML list of entries with public_key, comment, status", path)
+		return nil, fmt.Errorf("read trust file %s: %w", path, err)
 	}
-	entries := make([]keys.FileEntry, len(raw))
-	for i, r := range raw {
-		entries[i] = keys.FileEntry{PublicKey: r.PublicKey, Comment: r.Comment, Status: r.Status}
-	}
-	return keys.ParseFile(entries)
+	return entries, nil
 }
 
 // CreateKey makes a new signing key: the seed in hex in path (mode 0600), the

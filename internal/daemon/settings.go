@@ -1,21 +1,12 @@
 package daemon
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
-
-// maxSettingsBytes bounds the configuration file and the trust file.
-const maxSettingsBytes = 1 << 20
 
 // Settings are the values of a configuration file: a YAML mapping whose nested
 // keys, joined with "-", are the names of the daemon's flags (`nats: {url: …}`
@@ -28,58 +19,97 @@ type Settings struct {
 type setting struct {
 	value string
 	line  int
-	taken bool
 }
 
-// ReadSettings reads a configuration file strictly: a value that is neither a
-// scalar nor a list of scalars, an alias, a second document or a key given
-// twice is an error that names the line.
-func ReadSettings(path string) (Settings, error) {
+// SettingNames are the settings that a file may set; true: to a list.
+type SettingNames map[string]bool
+
+// SyntaxError is a configuration file that can be read and is not understood.
+type SyntaxError struct {
+	Path string
+	Err  error // names the line, and no value
+}
+
+// Error names the file.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("configuration %s: %v", e.Path, e.Err) }
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// ReadSettings reads a configuration file strictly: an unknown setting, a value
+// that is not a scalar (or a list of scalars, where the setting is one), an
+// anchor, a second document or a key given twice is a [*SyntaxError] that names
+// the line. Of the text it repeats only what may be the name of a setting: what
+// stands below or beside a known name may be a secret.
+func ReadSettings(path string, known SettingNames) (Settings, error) {
 	text, err := readBounded(path, maxSettingsBytes)
 	if err != nil {
 		return Settings{}, fmt.Errorf("read configuration: %w", err)
 	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		// The rest of the message quotes the file, which may hold a password.
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return Settings{}, fmt.Errorf("parse configuration %s: %s", path, first)
-	}
+	root, err := parseYAML(text)
 	s := Settings{Path: path, values: map[string]setting{}}
-	if len(file.Docs) > 1 {
-		return Settings{}, fmt.Errorf("parse configuration %s: more than one document", path)
-	}
-	for _, doc := range file.Docs {
-		if err := s.collect("", doc.Body); err != nil {
-			return Settings{}, fmt.Errorf("parse configuration %s: %w", path, err)
+	var unknown []error
+	if err == nil && root != nil {
+		if _, ok := members(root); !ok {
+			err = fmt.Errorf("line %d: the file is %s: expected a mapping of settings, such as log-level: info", line(root), shape(root))
+		} else {
+			err = s.collect("", root, known, &unknown)
 		}
+	}
+	if err == nil {
+		err = together(unknown)
+	}
+	if err != nil {
+		return Settings{}, &SyntaxError{path, err}
 	}
 	return s, nil
 }
 
-// collect walks a mapping and files its leaves under their joined keys.
-func (s *Settings) collect(name string, node ast.Node) error {
-	switch n := node.(type) {
-	case nil, *ast.CommentGroupNode:
+// together makes one error of all, on one line.
+func together(errs []error) error {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	if len(texts) == 0 {
 		return nil
-	case *ast.MappingNode:
-		for _, member := range n.Values {
-			if err := s.collect(join(name, member.Key.String()), member.Value); err != nil {
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+// collect walks a mapping and files its leaves under their joined keys. Unknown
+// names are gathered, so that all are told at once.
+func (s *Settings) collect(prefix string, node ast.Node, known SettingNames, unknown *[]error) error {
+	values, _ := members(node)
+	for _, m := range values {
+		name, at := join(prefix, m.Key.String()), line(m.Key)
+		isList, isSetting := known[name]
+		_, nested := members(m.Value)
+		switch {
+		case isSetting:
+			if err := s.put(name, at, m.Value, isList); err != nil {
 				return err
 			}
+		case known.group(name) && nested:
+			if err := s.collect(name, m.Value, known, unknown); err != nil {
+				return err
+			}
+		case known.group(name):
+			return fmt.Errorf("line %d: %s is %s: expected a mapping of settings", at, name, shape(m.Value))
+		default:
+			*unknown = append(*unknown, fmt.Errorf("line %d: unknown setting%s", at, known.shown(prefix, m.Key.String())))
 		}
-		return nil
-	case *ast.MappingValueNode:
-		return s.collect(join(name, n.Key.String()), n.Value)
 	}
-	value, err := scalars(node)
+	return nil
+}
+
+func (s *Settings) put(name string, at int, node ast.Node, isList bool) error {
+	value, err := scalars(node, isList)
 	if err != nil {
-		return fmt.Errorf("line %d: %s: %w", line(node), name, err)
+		return fmt.Errorf("line %d: %s: %w", at, name, err)
 	}
 	if earlier, twice := s.values[name]; twice {
-		return fmt.Errorf("line %d: %s is already set in line %d", line(node), name, earlier.line)
+		return fmt.Errorf("line %d: %s is already set in line %d", at, name, earlier.line)
 	}
-	s.values[name] = setting{value: value, line: line(node)}
+	s.values[name] = setting{value, at}
 	return nil
 }
 
@@ -90,36 +120,64 @@ func join(prefix, key string) string {
 	return prefix + "-" + key
 }
 
-func line(n ast.Node) int { return n.GetToken().Position.Line }
-
-// scalars gives the text of a scalar, or of a list of them joined with commas.
-func scalars(node ast.Node) (string, error) {
-	switch n := node.(type) {
-	case *ast.SequenceNode:
-		var list []string
-		for _, item := range n.Values {
-			text, err := scalars(item)
-			if err != nil {
-				return "", err
-			}
-			list = append(list, text)
+// group tells whether names of settings begin with the name.
+func (n SettingNames) group(name string) bool {
+	for known := range n {
+		if strings.HasPrefix(known, name+"-") {
+			return true
 		}
-		return strings.Join(list, ","), nil
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, nil
 	}
-	return "", errors.New("expected a text, number, true or false, or a list of them")
+	return false
 }
 
-// Take gives the value of a setting and marks it as used.
-func (s *Settings) Take(name string) (string, bool) {
-	v, ok := s.values[name]
-	if ok {
-		v.taken = true
-		s.values[name] = v
+// shown is the name of an unknown setting, if it may be shown. What begins like
+// a known setting may be its value without the blank after the colon.
+func (n SettingNames) shown(prefix, key string) string {
+	name := join(prefix, key)
+	for known := range n {
+		if strings.HasPrefix(name, known) {
+			return " that begins with " + known
+		}
 	}
+	if showable(key) == "" {
+		return ""
+	}
+	return " " + name
+}
+
+// scalars gives the text of a scalar, or of a list of them joined with commas.
+func scalars(node ast.Node, isList bool) (string, error) {
+	const expected = "expected a text, number, true or false"
+	if text, ok := scalar(node); ok {
+		if strings.ContainsAny(text, "\r\n") {
+			return "", errors.New("the text goes over several lines")
+		}
+		return text, nil
+	}
+	list, ok := node.(*ast.SequenceNode)
+	switch {
+	case !isList:
+		return "", fmt.Errorf("%s, and found %s", expected, shape(node))
+	case !ok:
+		return "", fmt.Errorf("%s, or a list of them, and found %s", expected, shape(node))
+	}
+	var texts []string
+	for _, item := range list.Values {
+		text, ok := scalar(item)
+		if !ok {
+			return "", fmt.Errorf("line %d: %s in the list, and found %s", line(item), expected, shape(item))
+		}
+		if strings.ContainsAny(text, ",\r\n") {
+			return "", fmt.Errorf("line %d: an entry of the list holds a comma or goes over several lines: give each its own entry", line(item))
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ","), nil
+}
+
+// Value gives what the file sets name to.
+func (s *Settings) Value(name string) (string, bool) {
+	v, ok := s.values[name]
 	return v.value, ok
 }
 
@@ -127,57 +185,4 @@ func (s *Settings) Take(name string) (string, bool) {
 func (s *Settings) Has(name string) (line int, ok bool) {
 	v, ok := s.values[name]
 	return v.line, ok
-}
-
-// Taken tells whether the value of name was used.
-func (s *Settings) Taken(name string) bool { return s.values[name].taken }
-
-// Unused is an error that names every key which no setting took.
-func (s *Settings) Unused() error {
-	var unknown []string
-	for name, v := range s.values {
-		if !v.taken {
-			unknown = append(unknown, fmt.Sprintf("line %d: unknown setting %s", v.line, name))
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.Sort(unknown)
-	return fmt.Errorf("configuration %s: %s", s.Path, strings.Join(unknown, "; "))
-}
-
-// readBounded reads a file of at most limit bytes. What the system says of its
-// size is not relied upon: a device has none and no end.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
-	}
-	return text, nil
-}
-
-var errDocuments = errors.New("more than one document")
-
-// decodeStrictly decodes the one document of a YAML text; an empty text leaves
-// value as it is. A second document would be passed over, and with it whom it
-// revokes: errDocuments.
-func decodeStrictly(text []byte, value any) error {
-	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	err := dec.Decode(value)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err == nil && !errors.Is(dec.Decode(new(any)), io.EOF) {
-		return errDocuments
-	}
-	return err
 }

@@ -30,7 +30,7 @@ func TestWrittenFilesAreOneBoundedDocument(t *testing.T) {
 			"two":         {entry + "---\n" + strings.Replace(entry, "ea4a", "0000", 1), false},
 			"empty first": {"---\n---\n" + entry, false},
 			"then junk":   {entry + "---\n}{", false},
-			"too long":    {entry + "#" + strings.Repeat("x", maxSettingsBytes), false},
+			"too long":    {entry + "#" + strings.Repeat("x", maxListBytes), false},
 		} {
 			path := filepath.Join(t.TempDir(), "f.yaml")
 			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {

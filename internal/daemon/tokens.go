@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -74,8 +75,11 @@ func (e TokenEntry) YAML() string {
 }
 
 // AddToken appends an entry to a token file, which is created with mode 0600
-// when it is not there, and makes it durable.
+// when it is not there, and makes it durable. What is there must be a token file.
 func AddToken(path string, entry TokenEntry) (err error) {
+	if err := appendable(path); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -87,31 +91,51 @@ func AddToken(path string, entry TokenEntry) (err error) {
 	return f.Sync()
 }
 
-// LoadTokens reads a token file strictly. Errors name the position of an entry
+// appendable refuses a file that an entry would not make a longer token file.
+func appendable(path string) error {
+	text, err := readBounded(path, maxListBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read token file: %w", err)
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return fmt.Errorf("read token file %s: its last line does not end", path)
+	}
+	if _, err := LoadTokens(path); err != nil && !errors.Is(err, ErrNoTokens) {
+		return err
+	}
+	return nil
+}
+
+// LoadTokens reads a token file strictly. Errors name the line of an entry
 // and never its content: somebody may have put the token itself there.
 func LoadTokens(path string) ([]server.Token, error) {
-	text, err := readBounded(path, maxSettingsBytes)
+	if err := guardList(path); err != nil {
+		return nil, fmt.Errorf("read token file: %w", err)
+	}
+	list, err := readList(path, entryForm{texts: []string{"sha256", "comment"}, lists: []string{"tenants"}, switches: []string{"all_tenants"}})
 	if err != nil {
 		return nil, fmt.Errorf("read token file: %w", err)
 	}
-	var entries []TokenEntry
-	switch err := decodeStrictly(text, &entries); {
-	case errors.Is(err, errDocuments):
-		return nil, fmt.Errorf("read token file %s: %w", path, err)
-	case err != nil:
-		return nil, fmt.Errorf("read token file %s: not a YAML list of entries with sha256, tenants or all_tenants, and comment", path)
-	}
-	if len(entries) == 0 {
+	if len(list) == 0 {
 		return nil, fmt.Errorf("read token file %s: %w", path, ErrNoTokens)
 	}
-	if len(entries) > maxTokens {
+	if len(list) > maxTokens {
 		return nil, fmt.Errorf("read token file %s: more than %d tokens", path, maxTokens)
 	}
-	tokens := make([]server.Token, len(entries))
-	for i, e := range entries {
-		if tokens[i], err = e.token(); err != nil {
-			return nil, fmt.Errorf("read token file %s: entry %d: %w", path, i+1, err)
+	tokens := make([]server.Token, len(list))
+	lines := map[[sha256.Size]byte]int{}
+	for i, e := range list {
+		entry := TokenEntry{SHA256: e.texts["sha256"], Tenants: e.lists["tenants"], AllTenants: e.on["all_tenants"]}
+		if tokens[i], err = entry.token(); err != nil {
+			return nil, fmt.Errorf("read token file %s: line %d: entry %d: %w", path, e.line, i+1, err)
 		}
+		if earlier, twice := lines[tokens[i].SHA256]; twice {
+			return nil, fmt.Errorf("read token file %s: line %d: entry %d: the token stands twice, first in line %d", path, e.line, i+1, earlier)
+		}
+		lines[tokens[i].SHA256] = e.line
 	}
 	if err := server.CheckTokens(tokens); err != nil {
 		return nil, fmt.Errorf("read token file %s: %w", path, err)
