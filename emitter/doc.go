@@ -35,7 +35,7 @@
 //
 // A publish-only user may still subscribe, so restrict both. Without an inbox
 // prefix of its own a tenant either reads the others' replies or gets no
-// acknowledgement though its messages are stored. A denied publish fails with
-// [ErrDenied] only where the connection's error handler saw the refusal;
-// [Connect] installs one that logs it.
+// acknowledgement though its messages are stored. The broker tells a refusal to
+// the connection alone; publishing looks there while it waits, and fails with
+// [ErrDenied] or [ErrNoReplies].
 package emitter

@@ -16,6 +16,9 @@ var ErrShared = errors.New("another daemon reads with the same store id; is this
 // credentials.
 var ErrLogin = errors.New("the broker refuses this login")
 
+// ErrNotReadable: the broker lets us not subscribe to receipts.
+var ErrNotReadable = errors.New("no permission to subscribe")
+
 // These errors can be returned by a [Publisher]'s calls, wrapped. Unless it
 // says otherwise the event was not stored, and the publisher goes on.
 var (
@@ -27,6 +30,10 @@ var (
 	ErrWrongStream = errors.New("another stream took the event")
 	// ErrDenied: the broker refused the subject. The event stays first in line.
 	ErrDenied = errors.New("publish permission denied")
+	// ErrNoReplies: the broker lets us publish, perhaps, but not hear its answers:
+	// the connection needs an inbox prefix that its user may subscribe to. The
+	// event may have been stored; it stays first in line.
+	ErrNoReplies = errors.New("the broker's answers cannot be received; the inbox prefix is missing or wrong")
 	// ErrOtherWriter: somebody else wrote to the chain, so that this
 	// publisher's numbers and head are no longer the chain's. It sends nothing more; Resume.
 	ErrOtherWriter = errors.New("the chain has another writer")

@@ -184,8 +184,8 @@ func TestTenantsPermissions(t *testing.T) {
 	must(t)(again.Attempt(deadline(t), Attempt{StepID: "s"}))
 	_ = again.Close()
 
-	cfg.Scope.TenantID = "other" // not this user's
-	cfg.PublishTimeout = 100 * time.Millisecond
+	cfg.Scope.TenantID = "other"   // not this user's
+	cfg.PublishTimeout = time.Hour // the refusal comes at once, not with the deadline
 	foreign, err := Begin(deadline(t), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +193,38 @@ func TestTenantsPermissions(t *testing.T) {
 	defer func() { _ = foreign.Close() }()
 	if _, err := foreign.Intent(deadline(t), Intent{Text: "x"}); !errors.Is(err, ErrDenied) {
 		t.Errorf("another tenant's subject: %v", err)
+	}
+	relay, err := NewRelay(cfg.Conn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := foreign.key
+	if _, _, err := relay.Publish(deadline(t), key.Subject(events.VerbIntent), nil, nil); !errors.Is(err, ErrDenied) {
+		t.Errorf("relay to another tenant's subject: %v", err)
+	}
+	key.Tenant = "acme"
+	if _, _, err := relay.Publish(deadline(t), key.Subject(events.VerbIntent), nil, []byte("{}")); err != nil {
+		t.Errorf("relay after a refusal: %v", err)
+	}
+	if _, err := Receipts(deadline(t), cfg.Conn, "evidence-receipts.other.>", func(*Receipt) {}); !errors.Is(err, ErrNotReadable) {
+		t.Errorf("another tenant's receipts: %v", err)
+	}
+
+	deaf := cfg
+	deaf.Scope.TenantID, deaf.Chain = "acme", "deaf"
+	deaf.Conn = b.connect(nats.UserInfo("acme", "a")) // no inbox prefix
+	if p, err = Begin(deadline(t), deaf); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	if _, err := p.Intent(deadline(t), Intent{Text: "x"}); !errors.Is(err, ErrNoReplies) {
+		t.Errorf("without an inbox prefix: %v", err)
+	}
+	if relay, err = NewRelay(deaf.Conn, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := relay.Publish(deadline(t), key.Subject(events.VerbIntent), nil, []byte("{}")); !errors.Is(err, ErrNoReplies) {
+		t.Errorf("relay without an inbox prefix: %v", err)
 	}
 }
 

@@ -32,16 +32,21 @@ func NewRelay(conn *nats.Conn, stream string) (*Relay, error) {
 // Publish sends one message and waits for the acknowledgement of the stream.
 // It returns the message's stream sequence, and whether the broker says that it
 // dropped the message as a repeat of that one (by Nats-Msg-Id). Errors:
-// [ErrNoStream] and [ErrWrongStream], or what the broker said.
+// [ErrNoStream], [ErrWrongStream], [ErrDenied] and [ErrNoReplies], or what the
+// broker said.
 func (r *Relay) Publish(ctx context.Context, subject string, header map[string]string, payload []byte) (seq uint64, duplicate bool, err error) {
 	msg := nats.NewMsg(subject)
 	msg.Data = payload
 	for name, value := range header {
 		msg.Header.Set(name, value)
 	}
-	ack, err := r.js.PublishMsg(ctx, msg)
+	ctx, cancel := context.WithTimeout(ctx, DefaultPublishTimeout)
+	defer cancel()
+	watched, stop := untilDenied(ctx, r.js.Conn(), subject)
+	defer stop()
+	ack, err := r.js.PublishMsg(watched, msg)
 	if err != nil {
-		return 0, false, fmt.Errorf("publish on %s: %w", subject, relayed(err))
+		return 0, false, fmt.Errorf("publish on %s: %w", subject, relayed(because(watched, err)))
 	}
 	if ack.Stream != r.stream {
 		return 0, false, fmt.Errorf("publish on %s: stream %s answered: %w", subject, ack.Stream, ErrWrongStream)
@@ -74,7 +79,8 @@ func (r *Relay) Holds(ctx context.Context, key events.Key) (held bool, err error
 
 // Receipts calls visit, from one goroutine, for every receipt on the subject
 // (a chain's, or events.ReceiptRoot+".>" for all), until the returned function
-// is called. The broker knows the subscription when Receipts returns.
+// is called. The broker knows the subscription when Receipts returns; where it
+// refuses it, the error is [ErrNotReadable].
 func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*Receipt)) (stop func() error, err error) {
 	sub, err := conn.Subscribe(subject, func(m *nats.Msg) {
 		if r, err := ParseReceipt(m.Data); err == nil && genuine(m, r) {
@@ -84,8 +90,12 @@ func Receipts(ctx context.Context, conn *nats.Conn, subject string, visit func(*
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to receipts: %w", err)
 	}
-	if err := known(ctx, conn); err != nil {
-		return nil, errors.Join(fmt.Errorf("subscribe to receipts: %w", err), sub.Unsubscribe())
+	err = known(ctx, conn)
+	if last := conn.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) && violates(last, "subscription", subject, `"`) {
+		err = ErrNotReadable
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("subscribe to receipts %s: %w", subject, err), sub.Unsubscribe())
 	}
 	return sub.Unsubscribe, nil
 }

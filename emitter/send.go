@@ -143,7 +143,10 @@ func (p *Publisher) send(ctx context.Context, m *nats.Msg, expected uint64) (*je
 	if !p.cfg.SharedChain {
 		opts = append(opts, jetstream.WithExpectLastSequenceForSubject(expected, p.key.Subject("*")))
 	}
-	return p.js.PublishMsg(ctx, m, opts...)
+	watched, stop := untilDenied(ctx, p.cfg.Conn, m.Subject)
+	defer stop()
+	ack, err := p.js.PublishMsg(watched, m, opts...)
+	return ack, because(watched, err)
 }
 
 // stored records the acknowledgement of the event in line.
@@ -201,7 +204,9 @@ func (p *Publisher) judge(ctx context.Context, err error) (again bool, _ error) 
 		return false, fmt.Errorf("publish event: %w", ErrWrongStream)
 	case errors.As(err, &api):
 		return true, &RefusedError{Code: int(api.ErrorCode), Description: api.Description}
-	case p.denied(p.line.subject):
+	case errors.Is(err, ErrNoReplies):
+		return false, fmt.Errorf("publish event: %w", err)
+	case errors.Is(err, ErrDenied), p.denied(p.line.subject):
 		return false, fmt.Errorf("publish event to %s: %w", p.line.subject, ErrDenied)
 	}
 	return true, err

@@ -207,7 +207,7 @@ func (c *publishCmd) publish(a *app, in io.Reader) error {
 	err = eachLine(in, func(n int, l line) error {
 		if c.Wait > 0 {
 			if err := follow(l.Subject); err != nil {
-				return cannot(err, "a user who may not read the tenant's receipts passes --wait 0")
+				return cannot(err, "may this user publish for this tenant? Who may, and may not read its receipts, passes --wait 0")
 			}
 		}
 		seq, _, err := relay.Publish(a.ctx, l.Subject, l.Headers, []byte(l.Payload))
@@ -255,6 +255,10 @@ func followReceipts(listen func(subject string) error) func(subject string) erro
 
 func publishHint(subject string, err error) string {
 	switch {
+	case errors.Is(err, emitter.ErrDenied):
+		return "may this user publish for this tenant? Its permissions are the NATS server's, see configs/tenants.conf"
+	case errors.Is(err, emitter.ErrNoReplies):
+		return "give --inbox-prefix (or CHAIND_NATS_INBOX_PREFIX), such as _INBOX_acme; the event may be in the stream, and publishing it again is harmless"
 	case !errors.Is(err, emitter.ErrNoStream):
 		return ""
 	case !strings.HasPrefix(subject, events.SubjectRoot+"."):
