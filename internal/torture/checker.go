@@ -273,12 +273,14 @@ func (c *checker) coverage(s *story, f *facts, missing bool) {
 	switch {
 	case missing && f.record.Fixed == nil:
 		c.v.count("chains that never ended and lost something")
+	case missing && coverage != events.Incomplete && beganAnew(s, f):
+		c.v.count("chains lost whole, and begun anew at number 0")
 	case missing && coverage != events.Incomplete && !onlyLate(s, f):
-		c.v.wrong(s.key, "it lost events and its coverage is %s %v", coverage, why)
+		c.v.wrong(s.key, "it lost events and its coverage is %s %v:%s", coverage, why, s.account(f))
 	case missing:
 		c.v.count("chains that say they are incomplete")
 	}
-	calm := !missing && s.flavour == flavourPublished && s.finished && !s.resumed && len(f.record.Lost) == 0 && c.oneEpoch(f)
+	calm := !missing && s.flavour == flavourPublished && s.finished && len(s.resumed) == 0 && len(f.record.Lost) == 0 && c.oneEpoch(f)
 	if !calm {
 		return
 	}
@@ -286,6 +288,18 @@ func (c *checker) coverage(s *story, f *facts, missing bool) {
 	if coverage != events.Complete || f.record.State.ProducerHead != events.HeadAgrees {
 		c.v.wrong(s.key, "undisturbed, and its coverage is %s %v, its producer's head %q", coverage, why, f.record.State.ProducerHead)
 	}
+}
+
+// beganAnew tells whether another life of the producer took the chain up when
+// nothing of it was left, and so began at number 0: what it then declares is
+// complete, and that there was more nobody can know but the one that was killed.
+func beganAnew(s *story, f *facts) bool {
+	return slices.ContainsFunc(s.resumed, func(at int) bool {
+		return !slices.ContainsFunc(s.told, func(t *told) bool {
+			there := len(f.at(t)) > 0
+			return t.order < at && there || t.order > at && t.isAcked() && !there && !f.refused(t)
+		})
+	})
 }
 
 // onlyLate tells whether nothing but messages after the end is missing: a chain

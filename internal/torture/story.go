@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chaind/chaind/events"
 )
@@ -10,9 +12,9 @@ import (
 type story struct {
 	key      events.Key
 	flavour  string
-	resumed  bool
-	left     bool // given up after an error
-	finished bool // the producer says that the chain is over
+	resumed  []int // positions in the diary at which another life of the producer took it up
+	left     bool  // given up after an error
+	finished bool  // the producer says that the chain is over
 	told     []*told
 }
 
@@ -47,7 +49,7 @@ func tell(name string, diary []entry) map[string]*story {
 		case doBegin:
 			s.flavour = e.Flavour
 		case doResume:
-			s.resumed = true
+			s.resumed = append(s.resumed, order)
 		case doLeave:
 			s.left = true
 		case doEnd:
@@ -78,6 +80,20 @@ func (s *story) add(e entry, order int) {
 	if e.Do == doAck {
 		t.acked = append(t.acked, copy{e.Seq, order})
 	}
+}
+
+// account lists what was sent and what became of it, for the report of a
+// violation.
+func (s *story) account(f *facts) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, " %s, resumed at %v, finished %t", s.flavour, s.resumed, s.finished)
+	for _, t := range s.told {
+		fmt.Fprintf(&out, "\n    %6d %-9s %s acknowledged %v durable %t, there %v", t.order, t.what, t.id, t.acked, t.durable, f.at(t))
+	}
+	if f.record != nil {
+		fmt.Fprintf(&out, "\n    lost %+v", f.record.Lost)
+	}
+	return out.String()
 }
 
 // endure marks the event as durable.

@@ -104,6 +104,11 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 	at := func(id string, arrival uint64) place {
 		return place{kind: "segment", id: id, sum: sum(id), arrival: arrival, epoch: 1, seq: arrival}
 	}
+	lose := func(f *facts, c *checker, places ...place) { // the broker lost the others, and what is there is complete
+		f.places, c.lost = places, []store.LostRange{{From: 1, To: 2}}
+		count := uint64(len(places))
+		f.record = &store.ChainRecord{Fixed: &store.Fixed{}, State: &events.State{Outcome: events.Succeeded, Facts: events.Facts{Declared: &count}}}
+	}
 	for name, c := range map[string]struct {
 		change func(*story, *facts, *checker)
 		wrong  int
@@ -132,6 +137,22 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 		"rejected without a reason": {func(s *story, f *facts, _ *checker) {
 			f.places = f.places[:2]
 			f.rejected = []events.Rejection{{EventID: "c", Sum: segments.Sum([]byte("c"))}}
+		}, 1},
+		"complete, and something was lost": {func(_ *story, f *facts, c *checker) { lose(f, c, at("b", 2), at("c", 3)) }, 1},
+		"lost whole, and begun anew": {func(s *story, f *facts, c *checker) {
+			s.resumed = []int{2}
+			s.told = []*told{s.told[0], s.told[2]}
+			lose(f, c, at("c", 3))
+		}, 0},
+		"taken up where something was left": {func(s *story, f *facts, c *checker) {
+			s.told[2].order, s.told[2].acked[0].order = 4, 4
+			s.resumed = []int{3}
+			lose(f, c, at("b", 2), at("c", 3))
+		}, 1},
+		"begun anew, and lost again": {func(s *story, f *facts, c *checker) {
+			s.resumed = []int{1}
+			s.told[0].order = 0
+			lose(f, c, at("c", 3))
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
