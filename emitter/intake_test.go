@@ -403,7 +403,7 @@ func TestN10LimitsThatDroppedMessages(t *testing.T) {
 	for _, w := range r.intake.Stats().Warnings {
 		weak = append(weak, w.Weakness)
 	}
-	if want := []Weakness{WeakMemory, WeakDiscard, WeakMaxAge, WeakMaxMsgs}; !slices.Equal(weak, want) {
+	if want := []Weakness{WeakMemory, WeakDiscard, WeakMaxAge, WeakMaxMsgs, WeakWindow}; !slices.Equal(weak, want) {
 		t.Errorf("warnings %v, want %v", weak, want)
 	}
 }

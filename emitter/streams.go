@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -46,13 +47,14 @@ const (
 	WeakMaxMsgs   Weakness = "max_msgs"       // a count limit
 	WeakMaxBytes  Weakness = "max_bytes"      // a size limit
 	WeakPerChain  Weakness = "max_msgs_per_subject"
-	WeakReplicas  Weakness = "replicas"      // fewer than asked for
-	WeakRetention Weakness = "retention"     // messages vanish when acknowledged or unwanted
-	WeakSubjects  Weakness = "subjects"      // the stream does not take all of its subjects
-	WeakSize      Weakness = "max_msg_size"  // events within the limit are refused
-	WeakNoAck     Weakness = "no_ack"        // publishers get no acknowledgement
-	WeakRollup    Weakness = "allow_rollup"  // a message can remove the ones before it
-	WeakTTL       Weakness = "allow_msg_ttl" // a publisher can make its own message expire
+	WeakReplicas  Weakness = "replicas"         // fewer than asked for
+	WeakRetention Weakness = "retention"        // messages vanish when acknowledged or unwanted
+	WeakSubjects  Weakness = "subjects"         // the stream does not take all of its subjects
+	WeakSize      Weakness = "max_msg_size"     // events within the limit are refused
+	WeakNoAck     Weakness = "no_ack"           // publishers get no acknowledgement
+	WeakRollup    Weakness = "allow_rollup"     // a message can remove the ones before it
+	WeakTTL       Weakness = "allow_msg_ttl"    // a publisher can make its own message expire
+	WeakWindow    Weakness = "duplicate_window" // one publisher can keep out another's message by its Nats-Msg-Id for longer than need be
 )
 
 // Warning is one weakening setting of one stream.
@@ -102,8 +104,20 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg StreamConfig
 	return found, nil
 }
 
+// eventWindow is the shortest duplicate window that JetStream takes. Within it a
+// message whose Nats-Msg-Id was seen is dropped, whoever sent the first, on
+// whatever subject. We have no use for it: the store knows events by chain, id
+// and digest. The stream of rejected events is written by daemons alone, which
+// rely on its window.
+const eventWindow = 100 * time.Millisecond
+
 func (c StreamConfig) stream(name, root string) jetstream.StreamConfig {
+	window := time.Duration(0) // the server's choice
+	if root == events.SubjectRoot {
+		window = eventWindow
+	}
 	return jetstream.StreamConfig{
+		Duplicates: window,
 		Name:       name,
 		Subjects:   []string{root + ".>"},
 		Retention:  jetstream.LimitsPolicy,
@@ -164,5 +178,6 @@ func weaknesses(got, want jetstream.StreamConfig) []Warning {
 	warn(got.NoAck, WeakNoAck, "publishers are not answered")
 	warn(got.AllowRollup, WeakRollup, "allowed")
 	warn(got.AllowMsgTTL, WeakTTL, "allowed")
+	warn(want.Duplicates > 0 && got.Duplicates > want.Duplicates, WeakWindow, got.Duplicates.String())
 	return found
 }

@@ -115,18 +115,18 @@ export class Chain {
   private async send(verb: string, body: object): Promise<void> {
     const seq = this.next++;
     const event = { v: 1, event_id: `${seq}`, producer_seq: seq, ...(seq === 0 && { scope: this.scope }), at_ms: Date.now(), ...body };
-    const ack = await this.publish(`${this.subject}.${verb}`, JSON.stringify(event), `${this.subject}.${seq}`);
+    const ack = await this.publish(`${this.subject}.${verb}`, JSON.stringify(event));
     const early = this.answered.get(ack.seq);
     if (early === undefined) this.pending.add(ack.seq);
     else if (early) this.failure ??= early;
   }
 
-  // publish sends again when no answer came: with the same id the broker keeps
-  // one message, and the daemon would answer "duplicate" anyway.
-  private async publish(subject: string, body: string, msgID: string): Promise<PubAck> {
+  // publish sends again when no answer came: of the same bytes under the same
+  // event id the daemon keeps one. A Nats-Msg-Id is not needed for that.
+  private async publish(subject: string, body: string): Promise<PubAck> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.js.publish(subject, body, { msgID, timeout: 5_000 });
+        return await this.js.publish(subject, body, { timeout: 5_000 });
       } catch (error) {
         if (tries === 3) throw error;
       }
