@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 )
 
 const allowedMethods = "GET, HEAD"
+
+// tokenText is a bearer token that somebody put into a path.
+var tokenText = regexp.MustCompile(`chaind_[A-Za-z0-9_-]{43}`)
 
 // guard is what every request passes before it is routed: limits, refusals,
 // headers, the moving write deadline, and the last resort for panics.
@@ -33,7 +37,7 @@ func (g *guard) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	defer func() {
 		g.metrics.inFlight.Dec()
 		g.metrics.request(g.route(r), w.status, g.now().Sub(start))
-		g.logger.Debug("http request", "method", r.Method, "path", r.URL.Path, "status", w.status,
+		g.logger.Debug("http request", "method", r.Method, "path", tokenText.ReplaceAllString(r.URL.Path, "chaind_…"), "status", w.status,
 			"bytes", w.bytes, "elapsed", g.now().Sub(start))
 	}()
 	defer g.recover(w, r)

@@ -288,6 +288,7 @@ func TestAccessLogHasNoQueryValues(t *testing.T) {
 	h := newHandler(t, Config{Sidecars: b.sidecars(), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	get(h, "GET", vectorURL+"?sha256="+segments.Digest{}.String(), "Authorization", "Bearer hidden")
 	get(h, "GET", "/v1/runs?token=hidden")
+	get(h, "GET", "/v1/chains/chaind_hidden-hidden_hidden0123456789012345678901234/x")
 	if !strings.Contains(log.String(), vectorHead) {
 		t.Errorf("no access log: %s", log.String())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/chaind/chaind/internal/daemon"
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/keys/openssh"
 	"github.com/chaind/chaind/verifier"
 )
@@ -74,8 +75,11 @@ func environmentOnly() []configValue {
 	var values []configValue
 	for _, name := range []string{envSigningKey, envTrustedKeys, envIntake} {
 		if value, set := os.LookupEnv(name); set {
-			if name == envSigningKey {
+			switch name {
+			case envSigningKey:
 				value = "********"
+			case envTrustedKeys:
+				value = keyIDs([]string{value})
 			}
 			values = append(values, configValue{name, value, "environment"})
 		}
@@ -90,18 +94,47 @@ func (a *app) shown(flag *kong.Flag) string {
 	}
 	switch v := a.parsed.FlagValue(flag).(type) {
 	case []string:
-		value = strings.Join(v, ",")
+		if value = strings.Join(v, ","); flag.Name == "trusted-pubkey" {
+			value = keyIDs(v)
+		}
 	case *int: // a number that need not be there
 		if value = ""; v != nil {
 			value = strconv.Itoa(*v)
 		}
 	}
-	if scheme, rest, ok := strings.Cut(value, "://"); ok {
-		if _, host, ok := strings.Cut(rest, "@"); ok {
-			return scheme + "://********@" + host
-		}
+	if flag.Name == "nats-url" {
+		return withoutLogins(value)
 	}
 	return value
+}
+
+// withoutLogins masks who logs in, and how, in each of the addresses.
+func withoutLogins(addresses string) string {
+	parts := strings.Split(addresses, ",")
+	for i, address := range parts {
+		scheme := ""
+		if at := strings.Index(address, "://"); at >= 0 {
+			scheme, address = address[:at+3], address[at+3:]
+		}
+		if at := strings.LastIndex(address, "@"); at >= 0 {
+			parts[i] = scheme + "********" + address[at:]
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// keyIDs names keys by their ids: a seed that was pasted in place of a public key
+// looks like one.
+func keyIDs(texts []string) string {
+	entries, err := keys.ParseFlags(texts)
+	if err != nil || len(entries) == 0 {
+		return ""
+	}
+	ids := make([]string, len(entries))
+	for i, entry := range entries {
+		ids[i] = entry.PublicKey.ID()
+	}
+	return strings.Join(ids, ",")
 }
 
 // origin finds where a setting's value comes from, in order of precedence.

@@ -152,6 +152,15 @@ func TestFilesOpenToOthers(t *testing.T) {
 			}
 		}
 	}
+	pem := filepath.Join(dir, "client.creds")
+	if err := os.WriteFile(pem, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var warned bytes.Buffer
+	if code := run(t.Context(), []string{"config", "--nats-url", "nats://x:1", "--nats-creds", pem}, strings.NewReader(""), io.Discard, &warned); code != exitOK ||
+		!strings.Contains(warned.String(), "everybody on this machine can read") || !strings.Contains(warned.String(), "nats-creds") {
+		t.Errorf("credentials: exit %d, %s", code, warned.String())
+	}
 	open := filepath.Join(dir, "open.yaml")
 	if err := os.WriteFile(open, []byte("nats: {url: 'nats://x:1', user: a, password: hunter2}\nlog-format: text\n"), 0o600); err != nil {
 		t.Fatal(err)

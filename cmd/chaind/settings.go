@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,10 +93,22 @@ func (s *settings) configuration(a *app, ask openssh.Passphrase) (daemon.Config,
 	if err := errors.Join(s.explicit(), config.Validate()); err != nil {
 		return daemon.Config{}, a.misconfigured(err)
 	}
-	if _, ok := a.file.Has("nats-password"); ok && daemon.Readable(a.file.Path) {
-		config.Logger.Warn("everybody on this machine can read a file with a password", "file", a.file.Path, "setting", "nats-password")
-	}
+	s.warnOfReadable(a, config.Logger)
 	return config, nil
+}
+
+// warnOfReadable tells of secrets that are in everybody's hands, and that the
+// daemon uses all the same: whoever deploys them may not be who wrote them.
+func (s *settings) warnOfReadable(a *app, log *slog.Logger) {
+	files := map[string]string{"nats-creds": s.NATSCreds, "nats-key": s.NATSKey, "http-key": s.HTTPKey}
+	if _, ok := a.file.Has("nats-password"); ok {
+		files["nats-password"] = a.file.Path
+	}
+	for _, setting := range slices.Sorted(maps.Keys(files)) {
+		if daemon.Readable(files[setting]) {
+			log.Warn("everybody on this machine can read a file with a secret", "setting", setting, "file", files[setting])
+		}
+	}
 }
 
 // explicit refuses what daemon.Config reads as "the default".

@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/chaind/chaind/emitter"
 	"github.com/chaind/chaind/keys/openssh"
 )
 
@@ -47,17 +46,8 @@ func (c *Config) CheckFiles(ctx context.Context) error {
 		}
 	}
 	shown := certificate{cert: c.HTTP.Cert, key: c.HTTP.Key, clients: c.HTTP.ClientCA}
-	conn := c.connection()
-	_, err = conn.Options()
+	_, err = c.NATS.client("chaind", c.Logger).Options()
 	return errors.Join((&tokenBook{path: c.HTTP.Tokens}).load(), shown.load(), err)
-}
-
-// connection says how to reach an external broker.
-func (c *Config) connection() emitter.ConnConfig {
-	return emitter.ConnConfig{
-		URL: c.NATS.URL, Name: "chaind", CredsFile: c.NATS.Creds, CAFile: c.NATS.CA, CertFile: c.NATS.Cert, KeyFile: c.NATS.Key,
-		User: c.NATS.User, Password: c.NATS.Password, Logger: c.Logger,
-	}
 }
 
 // guardSecret refuses a file with a secret that everybody can read, or that more

@@ -128,9 +128,13 @@ func readTrustFile(path string) ([]keys.Entry, error) {
 	if err := guardList(path); err != nil {
 		return nil, fmt.Errorf("read trust file: %w", err)
 	}
-	list, err := readList(path, entryForm{texts: []string{"public_key", "comment", "status"}})
+	text, err := readBounded(path, maxListBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read trust file: %w", err)
+	}
+	list, err := parseList(text, entryForm{texts: []string{"public_key", "comment", "status"}})
+	if err != nil {
+		return nil, fmt.Errorf("read trust file %s: %w", path, err)
 	}
 	raw := make([]keys.FileEntry, len(list))
 	for i, e := range list {

@@ -77,7 +77,7 @@ func (e TokenEntry) YAML() string {
 // AddToken appends an entry to a token file, which is created with mode 0600
 // when it is not there, and makes it durable. What is there must be a token file.
 func AddToken(path string, entry TokenEntry) (err error) {
-	if err := appendable(path); err != nil {
+	if err := appendable(path, entry); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -91,20 +91,20 @@ func AddToken(path string, entry TokenEntry) (err error) {
 	return f.Sync()
 }
 
-// appendable refuses a file that an entry would not make a longer token file.
-func appendable(path string) error {
+// appendable refuses a file that the entry would not make a longer token file.
+func appendable(path string, entry TokenEntry) error {
 	text, err := readBounded(path, maxListBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil && len(text) > 0 && text[len(text)-1] != '\n' {
+		err = errors.New("its last line does not end")
+	}
+	if err == nil {
+		_, err = parseTokens(append(text, entry.YAML()...))
+	}
 	if err != nil {
-		return fmt.Errorf("read token file: %w", err)
-	}
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		return fmt.Errorf("read token file %s: its last line does not end", path)
-	}
-	if _, err := LoadTokens(path); err != nil && !errors.Is(err, ErrNoTokens) {
-		return err
+		return fmt.Errorf("add token to %s: as a token file it would be wrong: %w", path, err)
 	}
 	return nil
 }
@@ -115,30 +115,41 @@ func LoadTokens(path string) ([]server.Token, error) {
 	if err := guardList(path); err != nil {
 		return nil, fmt.Errorf("read token file: %w", err)
 	}
-	list, err := readList(path, entryForm{texts: []string{"sha256", "comment"}, lists: []string{"tenants"}, switches: []string{"all_tenants"}})
+	text, err := readBounded(path, maxListBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read token file: %w", err)
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("read token file %s: %w", path, ErrNoTokens)
+	tokens, err := parseTokens(text)
+	if err != nil {
+		return nil, fmt.Errorf("read token file %s: %w", path, err)
 	}
-	if len(list) > maxTokens {
-		return nil, fmt.Errorf("read token file %s: more than %d tokens", path, maxTokens)
+	return tokens, nil
+}
+
+func parseTokens(text []byte) ([]server.Token, error) {
+	list, err := parseList(text, entryForm{texts: []string{"sha256", "comment"}, lists: []string{"tenants"}, switches: []string{"all_tenants"}})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, ErrNoTokens
+	case len(list) > maxTokens:
+		return nil, fmt.Errorf("line %d: more than %d tokens", list[maxTokens].line, maxTokens)
 	}
 	tokens := make([]server.Token, len(list))
 	lines := map[[sha256.Size]byte]int{}
 	for i, e := range list {
 		entry := TokenEntry{SHA256: e.texts["sha256"], Tenants: e.lists["tenants"], AllTenants: e.on["all_tenants"]}
 		if tokens[i], err = entry.token(); err != nil {
-			return nil, fmt.Errorf("read token file %s: line %d: entry %d: %w", path, e.line, i+1, err)
+			return nil, fmt.Errorf("line %d: entry %d: %w", e.line, i+1, err)
 		}
 		if earlier, twice := lines[tokens[i].SHA256]; twice {
-			return nil, fmt.Errorf("read token file %s: line %d: entry %d: the token stands twice, first in line %d", path, e.line, i+1, earlier)
+			return nil, fmt.Errorf("line %d: entry %d: the token stands twice, first in line %d", e.line, i+1, earlier)
 		}
 		lines[tokens[i].SHA256] = e.line
 	}
 	if err := server.CheckTokens(tokens); err != nil {
-		return nil, fmt.Errorf("read token file %s: %w", path, err)
+		return nil, err
 	}
 	return tokens, nil
 }

@@ -142,6 +142,55 @@ func TestYAMLThatPeopleWrite(t *testing.T) {
 	}
 }
 
+// A fuzz target whose seeds went missing would pass without trying anything.
+func TestFuzzYAMLHasSeeds(t *testing.T) {
+	t.Parallel()
+	if seeds, err := os.ReadDir("testdata/fuzz/FuzzYAML"); err != nil || len(seeds) == 0 {
+		t.Errorf("%d seeds, %v", len(seeds), err)
+	}
+}
+
+// TestTokensAreAddedToTokenFilesOnly: what is there is a token file, or it is left
+// as it is.
+func TestTokensAreAddedToTokenFilesOnly(t *testing.T) {
+	t.Parallel()
+	_, entry, err := NewToken([]string{"acme"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"nothing":           {"", true},
+		"a comment":         {"# tokens\n", true},
+		"a token file":      {"- sha256: " + strings.Repeat("ab", 32) + "\n  all_tenants: true\n", true},
+		"no end of line":    {"- sha256: " + strings.Repeat("ab", 32) + "\n  all_tenants: true", false},
+		"the configuration": {"http:\n  listen: off\n", false},
+		"a key":             {strings.Repeat("07", 32) + "\n", false},
+		"broken":            {"- [\n", false},
+		"in brackets":       {"[{sha256: " + strings.Repeat("ab", 32) + ", all_tenants: true}]\n", false},
+		"ended":             {"- {sha256: " + strings.Repeat("ab", 32) + ", all_tenants: true}\n...\n", false},
+		"indented":          {"  - sha256: " + strings.Repeat("ab", 32) + "\n    all_tenants: true\n", false},
+	} {
+		path := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := AddToken(path, entry)
+		after, readErr := os.ReadFile(path)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if (err == nil) != c.ok || err != nil && string(after) != c.text {
+			t.Errorf("%s: %v, then\n%s", name, err, after)
+		}
+		if _, loadErr := LoadTokens(path); err == nil && loadErr != nil {
+			t.Errorf("%s: the file that was added to: %v", name, loadErr)
+		}
+	}
+}
+
 // FuzzYAML: whatever the text, reading it ends without a panic, and its error
 // repeats nothing of it.
 func FuzzYAML(f *testing.F) {

@@ -23,28 +23,21 @@ type listEntry struct {
 	on    map[string]bool
 }
 
-// readList reads a file that holds a YAML list of entries, strictly. Errors name
-// the file and the line, and no value.
-func readList(path string, form entryForm) ([]listEntry, error) {
-	text, err := readBounded(path, maxListBytes)
-	if err != nil {
-		return nil, err
-	}
+// parseList reads a YAML list of entries, strictly; nil: the text holds nothing.
+// Errors name the line, and no value.
+func parseList(text []byte, form entryForm) ([]listEntry, error) {
 	root, err := parseYAML(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if root == nil {
-		return nil, nil
+	if err != nil || root == nil {
+		return nil, err
 	}
 	list, ok := root.(*ast.SequenceNode)
 	if !ok {
-		return nil, fmt.Errorf("%s: line %d: not a YAML list of entries with %s", path, line(root), strings.Join(form.names(), ", "))
+		return nil, fmt.Errorf("line %d: not a YAML list of entries with %s", line(root), strings.Join(form.names(), ", "))
 	}
 	entries := make([]listEntry, len(list.Values))
 	for i, node := range list.Values {
 		if entries[i], err = form.read(node); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 	}
 	return entries, nil
