@@ -55,6 +55,14 @@ func TestPackedByAnyTool(t *testing.T) {
 		mustPass(t, name, checkZip(t, p.pack(files)))
 		mustPass(t, name+", the folder itself", checkZip(t, p.pack(below)))
 	}
+	below["__MACOSX/handover/._index.html"] = &fstest.MapFile{Data: []byte("fork")}
+	if r := checkZip(t, (&packer{stream: true}).pack(below)); len(r.Errors) != 1 || r.Errors[0].Code != export.CodeExtra || r.Errors[0].Where != "__MACOSX/handover/._index.html" {
+		t.Errorf("a Mac's own file: %v", r.Errors)
+	}
+	below["beside"] = &fstest.MapFile{}
+	if r := checkZip(t, (&packer{}).pack(below)); len(r.Errors) != 1 || r.Errors[0].Code != export.CodeManifest {
+		t.Errorf("a file beside the folder: %v", r.Errors)
+	}
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	if err := w.AddFS(files); err != nil {

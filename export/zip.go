@@ -66,18 +66,26 @@ func OpenZip(r io.ReaderAt, size int64) (*Folder, error) {
 	return folder, nil
 }
 
+// resourceForks is where the packer of a Mac puts files of its own, beside what
+// was packed.
+const resourceForks = "__MACOSX/"
+
 // topOf gives the directory that all entries lie in together with the
-// manifest, with its slash; "": there is none, or the manifest lies outside.
+// manifest, with its slash; "": there is none, or the manifest lies outside. A
+// Mac's own files do not count, so that they are named as extra, each.
 func topOf(files []*zip.File) string {
-	if len(files) == 0 {
-		return ""
-	}
-	first, _, nested := strings.Cut(files[0].Name, "/")
-	if !nested || dangerous(first) {
-		return ""
-	}
-	top, found := first+"/", false
+	top, found := "", false
 	for _, f := range files {
+		if strings.HasPrefix(f.Name, resourceForks) {
+			continue
+		}
+		if top == "" {
+			first, _, nested := strings.Cut(f.Name, "/")
+			if !nested || dangerous(first) {
+				return ""
+			}
+			top = first + "/"
+		}
 		if !strings.HasPrefix(f.Name, top) {
 			return ""
 		}
