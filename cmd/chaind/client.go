@@ -77,7 +77,7 @@ func (c *clientFlags) transport(a *app) (*http.Transport, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		pem, err := os.ReadFile(c.CA)
+		pem, err := readBounded(a, c.CA, maxArtifact)
 		if err != nil {
 			return nil, fmt.Errorf("read CA: %w", err)
 		}
@@ -87,7 +87,7 @@ func (c *clientFlags) transport(a *app) (*http.Transport, error) {
 		}
 	}
 	if c.Cert != "" || c.Key != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		pair, err := await(a.ctx, func() (tls.Certificate, error) { return tls.LoadX509KeyPair(c.Cert, c.Key) })
 		if err != nil {
 			return nil, fmt.Errorf("read certificate %q with key %q: %w", c.Cert, c.Key, err)
 		}
