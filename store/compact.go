@@ -37,7 +37,8 @@ func Compact(ctx context.Context, cfg Config, progress func(CheckProgress)) (*Co
 
 // Compact rewrites the database into a new file without the space that is free
 // in the old one, compares both value for value, and puts the new one in the
-// place of the old: same id, same chains, same heads. A database in which Check
+// place of the old: same id, same chains, same heads. Where that would save
+// nothing the old one stays (After is Before). A database in which Check
 // finds anything is left as it is (an error matching ErrCorrupt).
 //
 // The store may be in use. Appends wait from when the copy begins until it is in
@@ -103,6 +104,13 @@ type compaction struct {
 func (c *compaction) run() (*CompactReport, error) {
 	r, err := c.write()
 	if err == nil {
+		err = c.measure(r)
+	}
+	if err == nil && r.After >= r.Before {
+		r.After = r.Before // nothing to give back: the old one stays
+		return r, c.discard()
+	}
+	if err == nil {
 		err = c.takePlace(r)
 	}
 	if err != nil && !errors.Is(err, ErrBroken) {
@@ -113,6 +121,20 @@ func (c *compaction) run() (*CompactReport, error) {
 	}
 	c.s.cfg.Logger.Info("store compacted", "bytes", r.After, "saved", r.Before-r.After)
 	return r, nil
+}
+
+// measure compares the files, which are longer than what is used of them.
+func (c *compaction) measure(r *CompactReport) error {
+	old, err := c.s.mark.f.Stat()
+	if err != nil {
+		return err
+	}
+	made, err := c.f.Stat()
+	if err != nil {
+		return err
+	}
+	r.Before, r.After = old.Size(), made.Size()
+	return nil
 }
 
 // discard removes what was written.

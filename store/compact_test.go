@@ -417,3 +417,23 @@ func TestCompactionOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestCompactionThatSavesNothingLeavesTheFile: a copy that is no smaller does not
+// take the place of the database.
+func TestCompactionThatSavesNothingLeavesTheFile(t *testing.T) {
+	t.Parallel()
+	s, _ := half(t)
+	if _, err := s.Compact(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.cfg.Dir, DatabaseFile)
+	before := must(os.Stat(path))
+	r, err := s.Compact(t.Context(), nil)
+	if err != nil || r.After != r.Before || r.Before != before.Size() || r.Values == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !os.SameFile(before, must(os.Stat(path))) {
+		t.Error("the file was replaced for nothing")
+	}
+	wantFiles(t, s.cfg.Dir)
+}
