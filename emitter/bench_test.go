@@ -43,6 +43,7 @@ func (n *nothing) ledger() Ledger {
 			n.applied.Store(base)
 			return nil
 		},
+		RecordSettings: func(context.Context, events.Stream, []events.Weakness) error { return nil },
 	}
 }
 

@@ -35,6 +35,10 @@ type Ledger struct {
 	// BeginEpoch records that the broker lost what lies above sequence base;
 	// the watermark is base afterwards.
 	BeginEpoch func(ctx context.Context, stream events.Stream, base uint64, why string) error
+	// RecordSettings records under which weakening settings, sorted, the stream
+	// is read from here on. It comes before the first event of each session,
+	// mostly with what it was told last.
+	RecordSettings func(ctx context.Context, stream events.Stream, weak []events.Weakness) error
 	// AppliedAt returns what was recorded under the sequence, as far as it is
 	// known. With it a broker that went back and was then written to beyond the
 	// watermark is noticed after a restart too, and the epoch begins exactly
@@ -96,7 +100,7 @@ func (c IntakeConfig) validate() error {
 		return errors.New("intake configuration: JS is missing")
 	case c.Appender == nil:
 		return errors.New("intake configuration: Appender is missing")
-	case c.Ledger.Watermark == nil || c.Ledger.RecordLost == nil || c.Ledger.BeginEpoch == nil:
+	case c.Ledger.Watermark == nil || c.Ledger.RecordLost == nil || c.Ledger.BeginEpoch == nil || c.Ledger.RecordSettings == nil:
 		return errors.New("intake configuration: Ledger is incomplete")
 	}
 	return nil

@@ -399,11 +399,11 @@ func TestN10LimitsThatDroppedMessages(t *testing.T) {
 	if want := []string{"1-7 " + LostTrimmed}; !slices.Equal(r.store.lost, want) {
 		t.Errorf("lost %v, want %v", r.store.lost, want)
 	}
-	var weak []Weakness
+	var weak []events.Weakness
 	for _, w := range r.intake.Stats().Warnings {
 		weak = append(weak, w.Weakness)
 	}
-	if want := []Weakness{WeakMemory, WeakDiscard, WeakMaxAge, WeakMaxMsgs, WeakWindow}; !slices.Equal(weak, want) {
+	if want := []events.Weakness{events.WeakMemory, events.WeakDiscard, events.WeakMaxAge, events.WeakMaxMsgs, events.WeakOneReplica, events.WeakWindow, events.WeakOneReplica}; !slices.Equal(weak, want) {
 		t.Errorf("warnings %v, want %v", weak, want)
 	}
 }

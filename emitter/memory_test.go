@@ -23,6 +23,7 @@ type memory struct {
 	had        map[events.Stream]map[uint64]Applied
 	epochs     []string
 	lost       []string
+	settings   []string // after which sequence, and which
 	rejections []events.Rejection
 	published  uint64
 	added      chan struct{}
@@ -68,6 +69,12 @@ func (m *memory) ledger() Ledger {
 			defer m.mu.Unlock()
 			m.epochs = append(m.epochs, fmt.Sprintf("%d %s", base, why))
 			m.applied[s] = base
+			return nil
+		},
+		RecordSettings: func(_ context.Context, s events.Stream, weak []events.Weakness) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.settings = append(m.settings, fmt.Sprintf("%d %v", m.applied[s], weak))
 			return nil
 		},
 		AppliedAt: func(s events.Stream, seq uint64) (Applied, bool, error) {

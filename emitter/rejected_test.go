@@ -173,7 +173,7 @@ func TestStreamsAreCreatedAndNeverChanged(t *testing.T) {
 	t.Parallel()
 	r := newRigOn(t, newBroker(t))
 	got, err := EnsureStreams(deadline(t), r.js, StreamConfig{})
-	if err != nil || len(got.Created) != 2 || len(got.Warnings) != 0 || got.Evidence.CreatedNS == 0 {
+	if err != nil || len(got.Created) != 2 || len(got.Warnings) != 2 || got.Warnings[0].Weakness != events.WeakOneReplica || got.Evidence.CreatedNS == 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	stream, err := r.js.Stream(deadline(t), DefaultStream)
@@ -195,7 +195,7 @@ func TestStreamsAreCreatedAndNeverChanged(t *testing.T) {
 			t.Errorf("warning %q", w)
 		}
 	}
-	if len(weak) != 4 || weak[0] != string(WeakReplicas) || weak[1] != string(WeakSize) {
+	if len(weak) != 6 || weak[0] != string(events.WeakOneReplica) || weak[1] != string(events.WeakReplicas) || weak[2] != string(events.WeakSize) {
 		t.Errorf("warnings %v", weak)
 	}
 	after, err := stream.Info(deadline(t))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 var (
 	errReconnected = errors.New("the connection was lost and is back")
 	errChanged     = errors.New("the stream is another one, or went back")
+	errSettings    = errors.New("the settings of the stream are others than at the start")
 	errStalled     = errors.New("the stream holds messages that are not delivered")
 )
 
@@ -33,6 +35,7 @@ type session struct {
 	id     events.Stream
 	hand   *handoff
 	fail   context.CancelCauseFunc
+	weak   []events.Weakness // settings that are on record for this session
 
 	decoder *events.Decoder // owned by receive
 	next    uint64          // owned by receive: the only sequence it accepts
@@ -59,11 +62,14 @@ func (in *Intake) open(ctx context.Context) (*session, error) {
 	}
 	info := stream.CachedInfo()
 	s := &session{in: in, stream: stream, id: identity(info), hand: newHandoff(cfg),
-		decoder: events.NewDecoder(cfg.Limits)}
+		weak: cfg.Streams.settings(info.Config), decoder: events.NewDecoder(cfg.Limits)}
 	in.stats.looked(s.id, info.State.LastSeq)
 	applied, err := s.position(ctx, info.State)
 	if err != nil {
 		return nil, err
+	}
+	if err := cfg.Ledger.RecordSettings(ctx, s.id, s.weak); err != nil {
+		return nil, fmt.Errorf("record settings of stream %s: %w", s.id.Name, err)
 	}
 	in.stats.applied.Store(applied)
 	s.next = applied + 1
@@ -257,6 +263,10 @@ func (s *session) inspect(ctx context.Context, idle uint64) uint64 {
 	}
 	if identity(info) != s.id || info.State.LastSeq < received {
 		s.fail(errChanged)
+		return idle
+	}
+	if !slices.Equal(s.in.cfg.Streams.settings(info.Config), s.weak) {
+		s.fail(errSettings) // the next session records them
 		return idle
 	}
 	s.in.stats.looked(s.id, info.State.LastSeq)

@@ -46,6 +46,7 @@ func storeLedger(s *store.Store) Ledger {
 			_, err := s.BeginEpoch(ctx, stream, base, why)
 			return err
 		},
+		RecordSettings: s.RecordSettings,
 		AppliedAt: func(stream events.Stream, seq uint64) (Applied, bool, error) {
 			had, known, err := s.AppliedAt(stream, seq)
 			return Applied(had), known, err

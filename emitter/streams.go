@@ -37,30 +37,10 @@ func (c StreamConfig) withDefaults() StreamConfig {
 	return c
 }
 
-// Weakness names a stream setting under which evidence can vanish or be refused.
-type Weakness string
-
-const (
-	WeakMemory    Weakness = "memory_storage" // a restart of the broker loses everything
-	WeakDiscard   Weakness = "discard_old"    // a full stream drops its oldest messages
-	WeakMaxAge    Weakness = "max_age"        // messages expire
-	WeakMaxMsgs   Weakness = "max_msgs"       // a count limit
-	WeakMaxBytes  Weakness = "max_bytes"      // a size limit
-	WeakPerChain  Weakness = "max_msgs_per_subject"
-	WeakReplicas  Weakness = "replicas"         // fewer than asked for
-	WeakRetention Weakness = "retention"        // messages vanish when acknowledged or unwanted
-	WeakSubjects  Weakness = "subjects"         // the stream does not take all of its subjects
-	WeakSize      Weakness = "max_msg_size"     // events within the limit are refused
-	WeakNoAck     Weakness = "no_ack"           // publishers get no acknowledgement
-	WeakRollup    Weakness = "allow_rollup"     // a message can remove the ones before it
-	WeakTTL       Weakness = "allow_msg_ttl"    // a publisher can make its own message expire
-	WeakWindow    Weakness = "duplicate_window" // one publisher can keep out another's message by its Nats-Msg-Id for longer than need be
-)
-
 // Warning is one weakening setting of one stream.
 type Warning struct {
 	Stream   string
-	Weakness Weakness
+	Weakness events.Weakness
 	Detail   string // the setting as found, and as wanted where that helps
 }
 
@@ -158,26 +138,41 @@ func identity(info *jetstream.StreamInfo) events.Stream {
 // weaknesses lists what makes the stream as found weaker than wanted.
 func weaknesses(got, want jetstream.StreamConfig) []Warning {
 	var found []Warning
-	warn := func(weak bool, w Weakness, detail string) {
+	warn := func(weak bool, w events.Weakness, detail string) {
 		if weak {
 			found = append(found, Warning{Stream: got.Name, Weakness: w, Detail: detail})
 		}
 	}
-	warn(got.Storage != jetstream.FileStorage, WeakMemory, got.Storage.String())
-	warn(got.Discard != jetstream.DiscardNew, WeakDiscard, got.Discard.String())
-	warn(got.MaxAge > 0, WeakMaxAge, got.MaxAge.String())
-	warn(got.MaxMsgs > 0, WeakMaxMsgs, strconv.FormatInt(got.MaxMsgs, 10))
-	warn(got.MaxBytes > 0, WeakMaxBytes, strconv.FormatInt(got.MaxBytes, 10))
-	warn(got.MaxMsgsPerSubject > 0, WeakPerChain, strconv.FormatInt(got.MaxMsgsPerSubject, 10))
-	warn(got.Replicas < want.Replicas, WeakReplicas, fmt.Sprintf("%d of %d", got.Replicas, want.Replicas))
-	warn(got.Retention != jetstream.LimitsPolicy, WeakRetention, got.Retention.String())
-	warn(!slices.Contains(got.Subjects, want.Subjects[0]), WeakSubjects,
+	warn(got.Storage != jetstream.FileStorage, events.WeakMemory, got.Storage.String())
+	warn(got.Discard != jetstream.DiscardNew, events.WeakDiscard, got.Discard.String())
+	warn(got.MaxAge > 0, events.WeakMaxAge, got.MaxAge.String())
+	warn(got.MaxMsgs > 0, events.WeakMaxMsgs, strconv.FormatInt(got.MaxMsgs, 10))
+	warn(got.MaxBytes > 0, events.WeakMaxBytes, strconv.FormatInt(got.MaxBytes, 10))
+	warn(got.MaxMsgsPerSubject > 0, events.WeakPerChain, strconv.FormatInt(got.MaxMsgsPerSubject, 10))
+	warn(got.Replicas <= 1, events.WeakOneReplica, strconv.Itoa(got.Replicas))
+	warn(got.Replicas < want.Replicas, events.WeakReplicas, fmt.Sprintf("%d of %d", got.Replicas, want.Replicas))
+	warn(got.Retention != jetstream.LimitsPolicy, events.WeakRetention, got.Retention.String())
+	warn(!slices.Contains(got.Subjects, want.Subjects[0]), events.WeakSubjects,
 		fmt.Sprintf("%q, not %q", got.Subjects, want.Subjects))
-	warn(got.MaxMsgSize > 0 && got.MaxMsgSize < want.MaxMsgSize, WeakSize,
+	warn(got.MaxMsgSize > 0 && got.MaxMsgSize < want.MaxMsgSize, events.WeakSize,
 		fmt.Sprintf("%d, less than %d", got.MaxMsgSize, want.MaxMsgSize))
-	warn(got.NoAck, WeakNoAck, "publishers are not answered")
-	warn(got.AllowRollup, WeakRollup, "allowed")
-	warn(got.AllowMsgTTL, WeakTTL, "allowed")
-	warn(want.Duplicates > 0 && got.Duplicates > want.Duplicates, WeakWindow, got.Duplicates.String())
+	warn(got.NoAck, events.WeakNoAck, "publishers are not answered")
+	warn(got.AllowRollup, events.WeakRollup, "allowed")
+	warn(got.AllowMsgTTL, events.WeakTTL, "allowed")
+	warn(want.Duplicates > 0 && got.Duplicates > want.Duplicates, events.WeakWindow, got.Duplicates.String())
+	return found
+}
+
+// settings are the weaknesses of the stream of events as found, sorted, as far
+// as the stream alone shows them: how many replicas were asked for must not make
+// the record of a replay another one.
+func (c StreamConfig) settings(got jetstream.StreamConfig) []events.Weakness {
+	var found []events.Weakness
+	for _, w := range weaknesses(got, c.stream(c.Evidence, events.SubjectRoot)) {
+		if w.Weakness != events.WeakReplicas {
+			found = append(found, w.Weakness)
+		}
+	}
+	slices.Sort(found)
 	return found
 }

@@ -49,7 +49,7 @@ func (p *packing) chain(record *store.ChainRecord, signature *segments.Signature
 	if err := p.begin(attempts); err != nil {
 		return nil, err
 	}
-	intake, err := p.intake(record.Lost)
+	intake, err := p.intake(record)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (p *packing) facts(signature *segments.Signature, intake *run.Intake) run.F
 	return f
 }
 
-func (p *packing) intake(lost []store.LostRange) (*run.Intake, error) {
+func (p *packing) intake(record *store.ChainRecord) (*run.Intake, error) {
 	list, err := p.store.Epochs()
 	if err != nil {
 		return nil, fmt.Errorf("read epochs: %w", err)
@@ -101,9 +101,13 @@ func (p *packing) intake(lost []store.LostRange) (*run.Intake, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("%w: epoch %d is missing", ErrContradiction, p.at.Epoch)
 	}
+	var weak []string
+	for _, w := range record.Weak {
+		weak = append(weak, string(w))
+	}
 	return &run.Intake{
 		Stream: list[at].Stream.Name, CreatedNS: list[at].Stream.CreatedNS, First: p.first, Last: p.at,
-		Duplicates: p.state.Duplicates, Lost: join(lost),
+		Duplicates: p.state.Duplicates, Lost: join(record.Lost), Weak: weak,
 	}, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/chaind/chaind/events"
 )
 
 // Cause is one reason why the daemon is not ready. Names are short and fixed,
@@ -60,7 +62,11 @@ const (
 // Weaknesses lists the stream settings that weaken evidence and have a gauge
 // from the start.
 func Weaknesses() []string {
-	return []string{"memory_storage", "discard_old", "max_age", "one_replica", "fsync_unknown"}
+	var names []string
+	for _, w := range []events.Weakness{events.WeakMemory, events.WeakDiscard, events.WeakMaxAge, events.WeakOneReplica, events.FsyncUnknown} {
+		names = append(names, string(w))
+	}
+	return names
 }
 
 // Snapshot is the daemon's state at one moment, for gauges.

@@ -99,6 +99,7 @@ type checker struct {
 	waiting         uint64 // seal jobs
 	epochs          uint64
 	lost, lostEvent uint64
+	settings        uint64 // number of the record seen last
 
 	unsettled [][]byte // keys of runs whose segment was not there, at most MaxFindings
 	settled   bool     // they are being looked at again

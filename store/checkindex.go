@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
@@ -29,6 +30,7 @@ func (c *checker) indexes() error {
 		{tableJobs, c.n.pending, c.job},
 		{tableEpochs, uint64(c.n.epochs), c.epoch},
 		{tableLost, c.n.lost, c.lostRange},
+		{tableMeta, 0, c.meta},
 	} {
 		if err := c.sweep(part.table, "indexes", part.total, part.visit); err != nil {
 			return err
@@ -251,6 +253,37 @@ func (c *checker) lostRange(_ *view, k, payload []byte) error {
 	if number(k) <= c.n.lost {
 		c.lost++
 		c.lostEvent += l.To - l.From + 1
+	}
+	return nil
+}
+
+// meta reads the names that this program knows.
+func (c *checker) meta(_ *view, k, payload []byte) error {
+	var r record
+	var s settings
+	switch _, ok := settingsArrival(k); {
+	case ok:
+		r = &s
+	case bytes.Equal(k, metaIdentity):
+		r = new(identity)
+	case bytes.Equal(k, metaCounters):
+		r = new(counters)
+	default:
+		return nil
+	}
+	if err := decode(tableMeta, k, payload, r); err != nil {
+		return err
+	}
+	if r != &s {
+		return nil
+	}
+	before := c.settings
+	c.settings = s.number
+	switch {
+	case s.number != before+1:
+		return missing(tableMeta, k, "the record of stream settings before")
+	case !slices.Equal(s.weak, sortedUnion(s.weak)):
+		return contradicts(tableMeta, k, "the settings are not in order")
 	}
 	return nil
 }

@@ -43,6 +43,7 @@
 //
 //	table         tag  key                              payload
 //	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
+//	                   "settings", 0, arrival number    epoch, stream settings that weaken what arrives from then on
 //	journal       j    arrival number [, count less 1]  entry: what happened to which chain
 //	preimages     p    arrival number                   texts that came with the entry, as kept
 //	rejections    r    rejection ID                     the rejected message, class, digests
@@ -98,5 +99,7 @@
 // A program opens one schema version, its own. A higher one is refused; a lower
 // one is, too, until [Upgrade] has been asked for, which keeps a copy of the
 // database as it was and then changes it in one transaction. A new table, or a new
-// member at the end of a payload, is a new version.
+// member at the end of a payload, is a new version. A name in meta that a program
+// does not know it leaves alone: stores without settings, and what arrived before
+// the first, have none that are known.
 package store

@@ -13,7 +13,7 @@ import (
 // values are all records, by the byte that a fuzz input begins with.
 func values() []record {
 	return []record{new(entry), new(holder), new(chainRecord), new(identity), new(counters), new(Epoch), new(LostRange),
-		new(rejection), new(preimages), new(fixedRecord), new(jobRecord), new(SealResult), new(runSeal)}
+		new(rejection), new(preimages), new(fixedRecord), new(jobRecord), new(SealResult), new(runSeal), new(settings)}
 }
 
 // FuzzValues reads any bytes as any record: no panic, and what can be read is

@@ -33,6 +33,9 @@ const (
 	maxDamaged = 1000
 	// maxLostPerChain bounds the lost ranges that a chain's record names.
 	maxLostPerChain = 1000
+	// maxSettingsPerEpoch bounds the records of stream settings of an epoch that
+	// may be less than the one before; each one behind them is more, so they end.
+	maxSettingsPerEpoch = 64
 	// MaxFindings bounds the findings kept in a report of Check.
 	MaxFindings = 1000
 

@@ -174,7 +174,10 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	if r.Seal, err = v.sealResult(cv.no); err != nil {
 		return nil, err
 	}
-	r.Lost, err = v.lostAcross(&last, state.Begins())
+	if r.Lost, err = v.lostAcross(&last, state.Begins()); err != nil {
+		return nil, err
+	}
+	r.Weak, err = v.settingsAcross(&last)
 	return r, err
 }
 

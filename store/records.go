@@ -100,6 +100,11 @@ type ChainRecord struct {
 	Fixed *Fixed      // nil while the chain is open
 	Seal  *SealResult // nil until FinishSeal
 	Lost  []LostRange // ranges lost while the chain was open, or just before a chain without a beginning, in order of recording
+
+	// Weak are the weakening settings that the stream was read under at any time
+	// from the chain's first event to its end, or to its last event while it is
+	// open, sorted; nil: none is known.
+	Weak []events.Weakness
 }
 
 // Fixed is a chain as it was when its last seal had been applied: what a

@@ -83,15 +83,19 @@ var gapKey = events.Key{Tenant: "acme", PromptHash: strings.Repeat("a1", 32), Se
 func publishSteps(t *testing.T, js jetstream.JetStream, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
-		id := fmt.Sprint("e", n)
-		payload := fmt.Sprintf(`{"v":1,"event_id":%q,"scope":{"schema_version":1,"tenant_id":"acme","prompt_hash":%q,`+
-			`"execute_session_id":%q,"catalog_cgs_hash":"c3","domain_revision":1,"entry_id":"e"},"at_ms":1780000000000,`+
-			`"kind":{"kind":"step_executed","step_id":%q,"step_index":0,"request_fingerprints":[],"source_line":"x = f()",`+
-			`"parsed_expr_digest":%q}}`, id, gapKey.PromptHash, gapKey.Session, "s-"+id, segments.Sum([]byte(id)).String())
+		payload := gapStep(fmt.Sprint("e", n))
 		if _, err := js.Publish(t.Context(), gapKey.Subject(events.VerbStep), []byte(payload)); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// gapStep is a step with an id of its own, in the session of gapKey.
+func gapStep(id string) string {
+	return fmt.Sprintf(`{"v":1,"event_id":%q,"scope":{"schema_version":1,"tenant_id":"acme","prompt_hash":%q,`+
+		`"execute_session_id":%q,"catalog_cgs_hash":"c3","domain_revision":1,"entry_id":"e"},"at_ms":1780000000000,`+
+		`"kind":{"kind":"step_executed","step_id":%q,"step_index":0,"request_fingerprints":[],"source_line":"x = f()",`+
+		`"parsed_expr_digest":%q}}`, id, gapKey.PromptHash, gapKey.Session, "s-"+id, segments.Sum([]byte(id)).String())
 }
 
 func endChain(t *testing.T, js jetstream.JetStream) {

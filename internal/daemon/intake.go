@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/chaind/chaind/emitter"
@@ -28,7 +29,11 @@ func (d *Daemon) openIntake(ctx context.Context) error {
 		d.log.Info("stream created", "stream", name)
 	}
 	for _, w := range streams.Warnings {
-		d.log.Warn("stream setting weakens evidence", "stream", w.Stream, "setting", string(w.Weakness), "detail", w.Detail)
+		level := slog.LevelWarn
+		if w.Weakness == events.WeakOneReplica && d.broker != nil {
+			level = slog.LevelInfo // the broker inside has no others to keep one
+		}
+		d.log.Log(ctx, level, "stream setting weakens evidence", "stream", w.Stream, "setting", string(w.Weakness), "detail", w.Detail)
 	}
 	limits := events.DefaultLimits
 	limits.MaxBytes = d.cfg.Intake.MaxEventBytes
@@ -83,6 +88,7 @@ func ledger(s *store.Store) emitter.Ledger {
 			}
 			return nil
 		},
+		RecordSettings: s.RecordSettings,
 		AppliedAt: func(stream events.Stream, seq uint64) (emitter.Applied, bool, error) {
 			had, known, err := s.AppliedAt(stream, seq)
 			return emitter.Applied(had), known, err

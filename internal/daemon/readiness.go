@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chaind/chaind/emitter"
+	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/server"
 	"github.com/chaind/chaind/store"
 )
@@ -161,7 +162,7 @@ func (d *Daemon) weaknesses(s emitter.Stats) []string {
 		names = append(names, string(w.Weakness))
 	}
 	if d.broker == nil {
-		names = append(names, "fsync_unknown")
+		names = append(names, string(events.FsyncUnknown))
 	}
 	return names
 }
