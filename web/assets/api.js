@@ -31,6 +31,25 @@ async function ask(path) {
 
 const askJSON = async (path) => (await ask(path)).json();
 
+// askBytes reads an answer of a known size into one buffer. A browser's own
+// arrayBuffer() holds it twice for a moment.
+async function askBytes(path, expected) {
+	const reader = (await ask(path)).body.getReader();
+	let bytes = new Uint8Array(expected);
+	let n = 0;
+	for (;;) {
+		const { done, value } = await reader.read();
+		if (done) return bytes.buffer.byteLength === n ? bytes.buffer : bytes.slice(0, n).buffer;
+		if (n + value.length > bytes.length) {
+			const larger = new Uint8Array(2 * (n + value.length));
+			larger.set(bytes.subarray(0, n));
+			bytes = larger;
+		}
+		bytes.set(value, n);
+		n += value.length;
+	}
+}
+
 function withQuery(path, pairs) {
 	const query = new URLSearchParams(Object.entries(pairs).filter(([, v]) => v !== "" && v !== null && v !== undefined));
 	return query.size ? path + "?" + query : path;

@@ -38,7 +38,8 @@ class ChainView {
 			badge(c.conformity, conformityTone[c.conformity]), badge("coverage " + c.coverage, coverageTone[c.coverage] || "idle"), c.sealed && badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle")));
 		show(this.state, this.about(c));
 		if (!c.evidence_url) show(this.verdict, el("div", { class: "card" }, el("h2", null, "Verdict"), el("p", { class: "quiet" }, c.outcome === "open" ? "The chain is open. Its evidence is sealed, and can be verified, when it ends." : c.segments ? "The evidence is being written." : "The chain has no segments: there is nothing to verify.")));
-		await Promise.all([this.timeline.load(c), this.around(c), this.judge(c)]);
+		await Promise.all([this.timeline.load(c), this.around(c)]);
+		await this.judge(c); // not beside the timeline: a long chain would take memory for both
 		this.known = state;
 		document.body.dataset.chain = c.outcome + " " + (c.sealed ? "sealed" : "");
 	}
@@ -77,8 +78,8 @@ class ChainView {
 		if (c.sealed.bytes > verifyUpTo) return show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet" }, `The evidence has ${size(c.sealed.bytes)}. Download it and use the verify page or chaind verify.`)));
 		show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet", role: "status" }, "Verifying in this browser …")));
 		try {
-			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), ask(c.evidence_url)]);
-			const answer = await engine.verify(await evidence.arrayBuffer(), { keys: "", entries: keys.trusted });
+			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), askBytes(c.evidence_url, c.sealed.bytes)]);
+			const answer = await engine.verify(evidence, { keys: "", entries: keys.trusted });
 			engine.stop(); // and what it held
 			const report = JSON.parse(answer.report);
 			const view = reportView(report, answer.report, c.head + ".evidence.json");

@@ -38,10 +38,11 @@ import (
 )
 
 // A thread of a page collects garbage while nothing else happens, so it does it
-// seldom, and never lets the heap near what WebAssembly can address.
+// seldom, and as often as it must where a tab would grow large. What a heap has
+// taken in WebAssembly it never gives back.
 const (
 	garbagePercent = 400
-	heapLimit      = 1 << 30 // bytes; beyond, garbage is collected as often as it must
+	heapLimit      = 96 << 20 // bytes; beyond, garbage is collected as often as it must
 )
 
 func main() {
