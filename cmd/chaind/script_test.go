@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"envfile":    envFile,
 			"signal":     sendSignal,
 			"flip":       flip,
+			"damage":     damage,
 			"eventually": eventually,
 			"sshkey":     sshKey,
 			"sshagent":   sshAgent,
