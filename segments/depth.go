@@ -9,7 +9,7 @@ import (
 // value, up to ten thousand, and where a stack ends at a fixed place, as in a
 // browser, that ends the program. Below, the cursor refuses what is nested deeper
 // than MaxDepth and says where.
-const maxNested = 4 * MaxDepth
+const maxNested = 512 // four times MaxDepth
 
 // nesting follows a JSON text, given in pieces, as far as its depth goes. Of a
 // text that is no JSON it may be wrong, but never below what a decoder enters

@@ -42,7 +42,7 @@ import (
 // taken in WebAssembly it never gives back.
 const (
 	garbagePercent = 400
-	heapLimit      = 96 << 20 // bytes; beyond, garbage is collected as often as it must
+	heapLimit      = 1 << 30 // bytes; beyond, garbage is collected as often as it must
 )
 
 func main() {
