@@ -114,13 +114,11 @@ func (v *view) settingsAcross(st *standing) ([]events.Weakness, error) {
 	}
 	var weak []events.Weakness
 	c := b.Cursor()
-	k, value := c.Seek(settingsKey(end + 1))
-	if k == nil {
-		k, value = c.Last()
-	} else {
-		k, value = c.Prev()
+	before := c.Prev
+	if k, _ := c.Seek(settingsKey(end + 1)); k == nil {
+		before = c.Last
 	}
-	for ; k != nil; k, value = c.Prev() {
+	for k, value := before(); k != nil; k, value = c.Prev() {
 		arrival, ok := settingsArrival(k)
 		if !ok {
 			break
