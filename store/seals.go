@@ -130,11 +130,16 @@ func (v *view) sealResult(no uint64) (*SealResult, error) {
 
 // SealJobs lists waiting seal jobs with an ID above after, oldest first. Limit
 // 0 is DefaultPage. A page also ends after some MiB: only an empty one means
-// that there are no more.
+// that there are no more. A job whose commit is in the file and not in memory yet
+// is left for later, when it is signalled: reading its chain, memory would say
+// what it was before the commit, with fewer rejections.
 func (s *Store) SealJobs(after uint64, limit int) ([]SealJob, error) {
+	s.mu.RLock()
+	known := s.n.jobs
+	s.mu.RUnlock()
 	var out []SealJob
 	for {
-		err := s.sealJobs(&out, after, limit)
+		err := s.sealJobs(&out, after, known, limit)
 		bad, ok := errors.AsType[*CorruptError](err)
 		if !ok || bad.Bucket != tableJobs.name || len(bad.Key) != 8 {
 			if err != nil {
@@ -147,12 +152,15 @@ func (s *Store) SealJobs(after uint64, limit int) ([]SealJob, error) {
 	}
 }
 
-// sealJobs appends jobs behind after. Those whose chain's end cannot be read stay
+// sealJobs appends jobs behind after up to the last known one. Those whose chain's end cannot be read stay
 // in the table, and are left out.
-func (s *Store) sealJobs(out *[]SealJob, after uint64, limit int) error {
+func (s *Store) sealJobs(out *[]SealJob, after, known uint64, limit int) error {
 	return s.view(func(v *view) error {
 		bytes := 0
 		return v.each(tableJobs, key64(after+1), func(k, payload []byte) (bool, error) {
+			if number(k) > known {
+				return false, nil
+			}
 			var j jobRecord
 			if err := decode(tableJobs, k, payload, &j); err != nil {
 				return false, err

@@ -330,6 +330,28 @@ func TestSealJobs(t *testing.T) {
 	s.Close()
 }
 
+// A job is not given out between its commit and the moment when memory has it:
+// its chain would be read as it was before.
+func TestNoSealJobAheadOfMemory(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, testConfig(t))
+	give(t, s, testStream, step("c", "a", 1))
+	var early []SealJob
+	var failed error
+	s.testingOnly.afterCommit = func() error {
+		early, failed = s.SealJobs(0, 0)
+		return nil
+	}
+	give(t, s, testStream, seal("c", "end", 2))
+	s.testingOnly = hooks{}
+	if len(early) != 0 || failed != nil {
+		t.Errorf("between commit and memory: %v, %v", early, failed)
+	}
+	if jobs := must(s.SealJobs(0, 0)); len(jobs) != 1 {
+		t.Errorf("jobs %v", jobs)
+	}
+}
+
 // The outbox of rejections survives restarts and is worked off in order.
 func TestRejectionOutbox(t *testing.T) {
 	t.Parallel()
