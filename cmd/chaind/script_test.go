@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the behaviours in testdata/script, one file each.
 func TestScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of processes, each of which takes a second to start where races are looked for")
+	}
 	vectors, err := filepath.Abs(filepath.Join(root, "testdata"))
 	if err != nil {
 		t.Fatal(err)
