@@ -30,10 +30,16 @@ func (w *writer) quarantine(ep *Epoch, e *events.Event, c *chain, effect *events
 	return err
 }
 
-// setAside stops keeping the stored state of a chain up to date that cannot be
-// read: its entries stay in the journal, where replay and check find them.
+// setAside stops keeping the stored state of a chain up to date whose record
+// cannot be read: its entries stay in the journal, where replay and check find
+// them, and whatever comes for it is refused, now and after a restart. Where
+// another value is damaged the record would go on to be read, and be older than
+// what was acknowledged: there the stream waits for the repair instead.
 func (w *writer) setAside(c *chain, err error) error {
 	if err == nil || !ofOneChain(err) {
+		return err
+	}
+	if _, unreadable := w.chainRecord(c.next.no); !ofOneChain(unreadable) {
 		return err
 	}
 	w.s.noteDamage(c.next.last.key, err)

@@ -201,3 +201,44 @@ func TestDamagedSealJobHidesNoOther(t *testing.T) {
 		}
 	}
 }
+
+// A journal entry of an evicted chain is damaged while the chain's record can be
+// read: were its entries set aside, the chain would go on from an older state than
+// was acknowledged. The flush that is due waits for the repair instead.
+func TestDamagedEntryDoesNotBringBackAnOlderState(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.CachedChains = 1
+	s := openStore(t, cfg)
+	s.flush = flushLimits{tail: 10, slack: 2, pending: 100}
+	give(t, s, testStream, step("c", "a", 1), step("c", "b", 2), step("d", "a", 3))
+	damage := func() {
+		if err := s.db.Update(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(tableJournal.name))
+			return b.Put(key64(2), flip(append([]byte(nil), b.Get(key64(2))...)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage()
+	refused := uint64(0)
+	for i := uint64(4); i < 60 && refused == 0; i++ {
+		if _, err := s.Append(t.Context(), &events.Batch{Stream: testStream, Events: []*events.Event{step("d", fmt.Sprint("d", i), i)}}); err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatal(err)
+			}
+			refused = i
+		}
+	}
+	if refused == 0 {
+		t.Fatal("the entries of a chain were forgotten, whose record can still be read")
+	}
+	damage() // the repair: a bit that is flipped twice
+	for i := refused; i < 60; i++ {
+		wantVerdicts(t, give(t, s, testStream, step("d", fmt.Sprint("d", i), i)), events.Appended)
+	}
+	wantVerdicts(t, give(t, s, testStream, step("c", "c", 60)), events.Appended)
+	if st := state(t, s, "c"); st.Segments != 3 {
+		t.Errorf("%d segments of 3", st.Segments)
+	}
+}
