@@ -392,14 +392,7 @@ func TestReplacedWhileWaitingForTheLock(t *testing.T) {
 
 // On a full disk the copy fails, goes away, and the old file is in use.
 func TestCompactionOnFullDisk(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("mounting a small file system needs root")
-	}
-	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).Run(); err != nil {
-		t.Skipf("mount: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	dir := smallDisk(t, "2m")
 	s, err := Open(Config{Dir: filepath.Join(dir, "store")})
 	if err != nil {
 		t.Fatal(err)
