@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,32 +25,68 @@ import (
 // which the file may grow. Memory is bounded. The error is about not being able
 // to check; findings are in the report.
 func (s *Store) Check(ctx context.Context, progress func(CheckProgress)) (*CheckReport, error) {
+	return s.CheckFrom(ctx, new(Checkpoint), progress)
+}
+
+// CheckFrom is Check, taken up at the place of an earlier one that was
+// interrupted. It moves at along; while progress is called, and when an error
+// was returned, at is where the next one can go on. ErrCheckpoint: at belongs to
+// another database, or this one has changed since; at is as it was.
+func (s *Store) CheckFrom(ctx context.Context, at *Checkpoint, progress func(CheckProgress)) (*CheckReport, error) {
 	s.long.RLock()
 	defer s.long.RUnlock()
-	c := &checker{s: s, ctx: ctx, tell: progress, report: &CheckReport{StoreID: s.identity.id}}
-	var err error
-	if c.n, err = s.fresh(ctx); err != nil {
+	c := &checker{s: s, ctx: ctx, tell: progress, kept: at, place: *at}
+	err := c.begin()
+	if errors.Is(err, ErrCheckpoint) {
+		return nil, err
+	}
+	if err != nil {
 		if err := c.cut("database", err); err != nil {
 			return nil, fmt.Errorf("check store: %w", err)
 		}
-		return c.report, nil
+		return &c.place.report, nil
 	}
-	if s.torn {
-		c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
-	}
-	for _, phase := range []struct {
+	phases := []struct {
 		name string
 		look func() error
-	}{{"pages", c.pages}, {"journal", c.journal}, {"chains", c.chains}, {"indexes", c.indexes}} {
+	}{{"pages", c.pages}, {"journal", c.journal}, {"chains", c.chains}, {"indexes", c.indexes}}
+	for c.place.phase < uint64(len(phases)) {
+		phase := phases[c.place.phase]
 		err := phase.look()
 		if errors.Is(err, errPages) {
-			break // the finding says what was not looked at
+			c.enter(uint64(len(phases))) // the finding says what was not looked at
+			break
 		}
 		if err := c.cut(phase.name, err); err != nil {
 			return nil, fmt.Errorf("check store: %w", err)
 		}
+		c.enter(c.place.phase + 1)
 	}
-	return c.report, nil
+	return &c.place.report, nil
+}
+
+// begin makes sure that the check and the database belong together.
+func (c *checker) begin() error {
+	n, err := c.s.fresh(c.ctx)
+	if err != nil {
+		c.place.report.StoreID = c.s.identity.id
+		return err
+	}
+	var tx uint64
+	if err := c.s.view(func(v *view) error { tx = uint64(v.tx.ID()); return nil }); err != nil {
+		return err
+	}
+	if c.place.phase == 0 {
+		c.place = Checkpoint{tx: tx, n: n, report: CheckReport{StoreID: c.s.identity.id}}
+		if c.s.torn {
+			return c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
+		}
+		return nil
+	}
+	if c.place.report.StoreID != c.s.identity.id || c.place.tx != tx || c.place.n != n {
+		return ErrCheckpoint
+	}
+	return nil
 }
 
 // cut makes a finding of damage in whose face a part of the check cannot go on;
@@ -85,24 +122,12 @@ func (s *Store) fresh(ctx context.Context) (counters, error) {
 
 // checker is a check that is running.
 type checker struct {
-	s      *Store
-	ctx    context.Context
-	n      counters // at the start
-	tell   func(CheckProgress)
-	report *CheckReport
-
-	// What the journal holds, and what was found of it from the other side.
-	inLists, listed [numLists]uint64
-	holding, held   uint64
-	numbered        uint64 // chains that a name leads to
-	unsealed        uint64 // finished chains without a seal result
-	waiting         uint64 // seal jobs
-	epochs          uint64
-	lost, lostEvent uint64
-	settings        uint64 // number of the record seen last
-
-	unsettled [][]byte // keys of runs whose segment was not there, at most MaxFindings
-	settled   bool     // they are being looked at again
+	s       *Store
+	ctx     context.Context
+	tell    func(CheckProgress)
+	place   Checkpoint
+	kept    *Checkpoint // the caller's
+	settled bool        // runs whose segment was not there are being looked at again
 }
 
 // add turns an error about a value into a finding. Other errors end the check.
@@ -111,15 +136,15 @@ func (c *checker) add(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	if len(c.report.Findings) == MaxFindings {
-		c.report.More++
+	if len(c.place.report.Findings) == MaxFindings {
+		c.place.report.More++
 		return nil
 	}
 	class := bad.Class
 	if class == "" {
 		class = Mismatch
 	}
-	c.report.Findings = append(c.report.Findings, Finding{Class: class, Chain: bad.Chain, Bucket: bad.Bucket,
+	c.place.report.Findings = append(c.place.report.Findings, Finding{Class: class, Chain: bad.Chain, Bucket: bad.Bucket,
 		Key: bad.Key, Detail: bad.Detail})
 	return nil
 }
@@ -170,10 +195,10 @@ func (c *checker) pageSnapshot() (done bool, err error) {
 // sweep visits all values of a table in short transactions; damaged ones become
 // findings, as do errors about values that visit returns.
 func (c *checker) sweep(t *table, phase string, total uint64, visit func(v *view, k, payload []byte) error) error {
-	var from []byte
-	var done uint64
+	at := &c.place
 	for more := true; more; {
-		if err := c.step(phase, done, total); err != nil {
+		c.mark()
+		if err := c.step(phase, at.done, total); err != nil {
 			return err
 		}
 		more = false
@@ -183,15 +208,15 @@ func (c *checker) sweep(t *table, phase string, total uint64, visit func(v *view
 				return err
 			}
 			cursor := b.Cursor()
-			budget := scanPerTx
-			for k, value := cursor.Seek(from); k != nil; k, value = cursor.Next() {
+			budget := cmp.Or(c.s.testingOnly.scan, scanPerTx)
+			for k, value := cursor.Seek(at.from); k != nil; k, value = cursor.Next() {
 				if budget == 0 {
 					more = true
 					return nil
 				}
 				budget--
-				done++
-				from = append(append(from[:0], k...), 0)
+				at.done++
+				at.from = append(append(at.from[:0], k...), 0)
 				if err := c.value(v, t, k, value, visit); err != nil {
 					return err
 				}
@@ -206,7 +231,7 @@ func (c *checker) sweep(t *table, phase string, total uint64, visit func(v *view
 }
 
 func (c *checker) value(v *view, t *table, k, value []byte, visit func(v *view, k, payload []byte) error) error {
-	c.report.Values++
+	c.place.report.Values++
 	one := func(k, raw []byte) error {
 		payload, err := v.open(t, k, raw)
 		if err == nil {
@@ -224,25 +249,24 @@ func (c *checker) value(v *view, t *table, k, value []byte, visit func(v *view, 
 
 // journal reads every entry.
 func (c *checker) journal() error {
-	want := uint64(1)
-	return c.sweep(tableJournal, "journal", c.n.arrivals, func(v *view, k, payload []byte) error {
+	return c.sweep(tableJournal, "journal", c.place.n.arrivals, func(v *view, k, payload []byte) error {
 		at := number(k)
-		if at > c.n.arrivals {
+		if at > c.place.n.arrivals {
 			return nil
 		}
 		var hole error
-		if at != want {
+		if want := c.place.entry + 1; at != want {
 			hole = missing(tableJournal, key64(want), "the entry")
 		}
-		want = at + 1
-		c.report.Records++
+		c.place.entry = at
+		c.place.report.Records++
 		e, err := decodeEntry(at, payload)
 		if err != nil {
 			return errors.Join(hole, err)
 		}
 		c.countEntry(e)
-		if e.chain == 0 || e.chain > c.n.chains {
-			return contradicts(tableJournal, k, fmt.Sprintf("the entry names chain number %d of %d", e.chain, c.n.chains))
+		if e.chain == 0 || e.chain > c.place.n.chains {
+			return contradicts(tableJournal, k, fmt.Sprintf("the entry names chain number %d of %d", e.chain, c.place.n.chains))
 		}
 		return hole
 	})
@@ -251,11 +275,11 @@ func (c *checker) journal() error {
 func (c *checker) countEntry(e *entry) {
 	for l := range numLists {
 		if e.lists()&(1<<l) != 0 {
-			c.inLists[l]++
+			c.place.inLists[l]++
 		}
 	}
 	if e.holds() {
-		c.holding++
+		c.place.holding++
 	}
 }
 
@@ -266,63 +290,54 @@ func (e *entry) holds() bool {
 
 // chains looks at every chain from its first segment on.
 func (c *checker) chains() error {
-	var numbers []uint64
-	visited := uint64(0)
-	visit := func(v *view, k, payload []byte) error {
-		var rec chainRecord
-		if err := decode(tableChains, k, payload, &rec); err != nil {
+	at := &c.place
+	for at.chain < at.n.chains {
+		c.mark()
+		if err := c.step("chains", at.chain, at.n.chains); err != nil {
 			return err
 		}
-		if number(k) > c.n.chains {
-			return nil
+		// A transaction of its own, so that no chain is walked inside the one that found it.
+		found, err := c.record(at.chain + 1)
+		if err == nil && found {
+			at.report.Chains++
+			err = c.add(c.chain(at.chain + 1))
 		}
-		numbers = append(numbers, number(k))
-		no, err := v.chainNumber(rec.key)
-		if err == nil && no != number(k) {
-			err = contradicts(tableChains, k, fmt.Sprintf("its name leads to chain number %d", no))
-		}
-		return inChain(err, rec.key)
-	}
-	// The numbers are looked up one transaction's worth at a time, by hand, so
-	// that no chain is walked inside the transaction that found it.
-	for from := uint64(1); from <= c.n.chains; from += scanPerTx {
-		numbers = numbers[:0]
-		if err := c.some(tableChains, from, from+scanPerTx, visit); err != nil {
+		if err != nil {
 			return err
 		}
-		for _, no := range numbers {
-			if err := c.step("chains", visited, c.n.chains); err != nil {
-				return err
-			}
-			visited++
-			if err := c.add(c.chain(no)); err != nil {
-				return err
-			}
-		}
+		at.chain++
 	}
-	c.report.Chains = visited
-	if visited != c.n.chains {
-		c.add(contradicts(tableMeta, metaCounters, fmt.Sprintf("%d chains were counted, and %d have a record", c.n.chains, visited)))
+	if at.report.Chains != at.n.chains {
+		c.add(contradicts(tableMeta, metaCounters, fmt.Sprintf("%d chains were counted, and %d have a record", at.n.chains, at.report.Chains)))
 	}
 	return nil
 }
 
-// some visits the values with number keys in [from, to) in one transaction.
-func (c *checker) some(t *table, from, to uint64, visit func(v *view, k, payload []byte) error) error {
-	err := c.s.view(func(v *view) error {
-		b, err := v.bucket(t)
+// record checks the record of a chain, and says whether there is one to go by.
+func (c *checker) record(no uint64) (found bool, err error) {
+	err = c.s.view(func(v *view) error {
+		b, err := v.bucket(tableChains)
 		if err != nil {
 			return err
 		}
-		cursor := b.Cursor()
-		for k, value := cursor.Seek(key64(from)); k != nil && number(k) < to; k, value = cursor.Next() {
-			if err := c.value(v, t, k, value, visit); err != nil {
+		value := b.Get(key64(no))
+		if value == nil {
+			return nil
+		}
+		return c.value(v, tableChains, key64(no), value, func(v *view, k, payload []byte) error {
+			var rec chainRecord
+			if err := decode(tableChains, k, payload, &rec); err != nil {
 				return err
 			}
-		}
-		return nil
+			found = true
+			leads, err := v.chainNumber(rec.key)
+			if err == nil && leads != no {
+				err = contradicts(tableChains, k, fmt.Sprintf("its name leads to chain number %d", leads))
+			}
+			return inChain(err, rec.key)
+		})
 	})
-	return c.add(err)
+	return found, c.add(err)
 }
 
 // chain checks one chain: state, segments, lists, ids, end and seal.
@@ -371,7 +386,7 @@ func (c *checker) segments(no uint64, rec *ChainRecord) error {
 			if err := walk.Step(&page[i].Segment); err != nil {
 				return contradicts(tableJournal, key64(page[i].Arrival), "the segment does not follow the one before: "+err.Error())
 			}
-			c.report.Segments++
+			c.place.report.Segments++
 		}
 	}
 	if (walk.Head == nil) != (rec.State.Head == nil) || walk.Head != nil && *walk.Head != *rec.State.Head {
@@ -394,8 +409,8 @@ func (c *checker) lists(no uint64, rec *ChainRecord) error {
 				case e.Arrival <= last:
 					return 0, contradicts(tableLists, listKey(no, l, ordinal), "the list is out of order")
 				}
-				if last = e.Arrival; last <= c.n.arrivals {
-					c.listed[l]++
+				if last = e.Arrival; last <= c.place.n.arrivals {
+					c.place.listed[l]++
 				}
 				return 0, c.entry(v, e)
 			})
@@ -469,8 +484,8 @@ func (c *checker) id(v *view, no uint64, id string, h *holder) error {
 	case e.chain != no || e.EventID != id || e.holds() != h.held || h.held && h.sum != e.Sum:
 		return contradicts(tableIDs, key, "the event id leads to another event")
 	}
-	if h.held && h.arrival <= c.n.arrivals {
-		c.held++
+	if h.held && h.arrival <= c.place.n.arrivals {
+		c.place.held++
 	}
 	return nil
 }
@@ -488,7 +503,7 @@ func (c *checker) end(no uint64, rec *ChainRecord) error {
 		return nil
 	}
 	if rec.Seal == nil {
-		c.unsealed++
+		c.place.unsealed++
 	}
 	same := func(a, b *segments.Digest) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 	switch {

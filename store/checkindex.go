@@ -13,28 +13,31 @@ import (
 // counts. An index whose every value leads to an entry of its own, and which has
 // as many values as there are entries, is whole.
 func (c *checker) indexes() error {
-	for _, part := range []struct {
+	parts := []struct {
 		table *table
 		total uint64
 		visit func(v *view, k, payload []byte) error
 	}{
-		{tableNames, c.n.chains, c.name},
+		{tableNames, c.place.n.chains, c.name},
 		{tableIDs, 0, c.chainPrefix},
 		{tableLists, 0, c.chainPrefix},
 		{tableRuns, 0, c.run},
-		{tableRejections, c.n.rejections, c.rejection},
-		{tableSeen, c.n.rejections, c.seen},
+		{tableRejections, c.place.n.rejections, c.rejection},
+		{tableSeen, c.place.n.rejections, c.seen},
 		{tablePreimages, 0, c.preimage},
 		{tableFixed, 0, c.ended},
 		{tableSeals, 0, c.ended},
-		{tableJobs, c.n.pending, c.job},
-		{tableEpochs, uint64(c.n.epochs), c.epoch},
-		{tableLost, c.n.lost, c.lostRange},
+		{tableJobs, c.place.n.pending, c.job},
+		{tableEpochs, uint64(c.place.n.epochs), c.epoch},
+		{tableLost, c.place.n.lost, c.lostRange},
 		{tableMeta, 0, c.meta},
-	} {
+	}
+	for at := &c.place; at.table < uint64(len(parts)); at.table++ {
+		part := &parts[at.table]
 		if err := c.sweep(part.table, "indexes", part.total, part.visit); err != nil {
 			return err
 		}
+		at.from, at.done = nil, 0
 	}
 	if err := c.settleRuns(); err != nil {
 		return err
@@ -45,14 +48,14 @@ func (c *checker) indexes() error {
 // settleRuns looks again at runs whose segment was not there: a commit may have
 // been in the file already, and its chain in memory not yet.
 func (c *checker) settleRuns() error {
-	if len(c.unsettled) == 0 {
+	if len(c.place.unsettled) == 0 {
 		return nil
 	}
 	if _, err := c.s.fresh(c.ctx); err != nil { // after whatever was being committed
 		return err
 	}
-	keys := c.unsettled
-	c.unsettled, c.settled = nil, true
+	keys := c.place.unsettled
+	c.place.unsettled, c.settled = nil, true
 	return c.s.view(func(v *view) error {
 		for _, k := range keys {
 			payload, err := v.get(tableRuns, k)
@@ -68,21 +71,21 @@ func (c *checker) settleRuns() error {
 }
 
 func (c *checker) counts() error {
-	c.compare(tableLost, "lost ranges", c.n.lost, c.lost)
-	c.compare(tableLost, "lost events", c.n.lostEvents, c.lostEvent)
-	c.compare(tableEpochs, "epochs", uint64(c.n.epochs), c.epochs)
-	c.compare(tableNames, "chain names", c.n.chains, c.numbered)
-	c.compare(tableIDs, "event ids", c.holding, c.held)
+	c.compare(tableLost, "lost ranges", c.place.n.lost, c.place.lost)
+	c.compare(tableLost, "lost events", c.place.n.lostEvents, c.place.lostEvent)
+	c.compare(tableEpochs, "epochs", uint64(c.place.n.epochs), c.place.epochs)
+	c.compare(tableNames, "chain names", c.place.n.chains, c.place.numbered)
+	c.compare(tableIDs, "event ids", c.place.holding, c.place.held)
 	for l := range numLists {
-		c.compare(tableLists, fmt.Sprintf("elements of the chains' lists %d", l), c.inLists[l], c.listed[l])
+		c.compare(tableLists, fmt.Sprintf("elements of the chains' lists %d", l), c.place.inLists[l], c.place.listed[l])
 	}
 	now, err := c.s.fresh(c.ctx) // after whatever was being committed
 	if err != nil {
 		return err
 	}
-	if now.jobs == c.n.jobs && now.pending == c.n.pending { // nobody sealed anything meanwhile
-		c.compare(tableJobs, "seal jobs", c.n.pending, c.waiting)
-		c.compare(tableJobs, "seal jobs for finished chains without a seal", c.unsealed, c.waiting)
+	if now.jobs == c.place.n.jobs && now.pending == c.place.n.pending { // nobody sealed anything meanwhile
+		c.compare(tableJobs, "seal jobs", c.place.n.pending, c.place.waiting)
+		c.compare(tableJobs, "seal jobs for finished chains without a seal", c.place.unsealed, c.place.waiting)
 	}
 	return nil
 }
@@ -98,10 +101,10 @@ func (c *checker) name(v *view, k, payload []byte) error {
 	if !ok || len(payload) != 8 {
 		return corrupt(tableNames, k, errCoding.Error())
 	}
-	if number(payload) > c.n.chains {
+	if number(payload) > c.place.n.chains {
 		return nil
 	}
-	c.numbered++
+	c.place.numbered++
 	rec, err := v.chainRecord(number(payload))
 	if err == nil && rec.key != key {
 		err = contradicts(tableNames, k, "the name leads to another chain")
@@ -136,8 +139,8 @@ func (c *checker) run(v *view, k, payload []byte) error {
 	if err != nil || len(arrivals) == 0 && cv.last.lastArrival == 0 {
 		return err // not published yet
 	}
-	if len(arrivals) == 0 && !c.settled && len(c.unsettled) < MaxFindings {
-		c.unsettled = append(c.unsettled, bytes.Clone(k))
+	if len(arrivals) == 0 && !c.settled && len(c.place.unsettled) < MaxFindings {
+		c.place.unsettled = append(c.place.unsettled, bytes.Clone(k))
 		return nil
 	}
 	if len(arrivals) == 0 {
@@ -210,7 +213,7 @@ func (c *checker) ended(v *view, k, _ []byte) error {
 }
 
 func (c *checker) job(v *view, k, payload []byte) error {
-	c.waiting++
+	c.place.waiting++
 	var j jobRecord
 	if err := decode(tableJobs, k, payload, &j); err != nil {
 		return err
@@ -233,8 +236,8 @@ func (c *checker) epoch(_ *view, k, payload []byte) error {
 	if err := decode(tableEpochs, k, payload, &e); err != nil {
 		return err
 	}
-	if number(k) <= uint64(c.n.epochs) {
-		c.epochs++
+	if number(k) <= uint64(c.place.n.epochs) {
+		c.place.epochs++
 	}
 	if uint64(e.Number) != number(k) || e.Applied < e.Base {
 		return contradicts(tableEpochs, k, "the epoch ends before it begins")
@@ -250,9 +253,9 @@ func (c *checker) lostRange(_ *view, k, payload []byte) error {
 	if l.From > l.To {
 		return contradicts(tableLost, k, "the range ends before it begins")
 	}
-	if number(k) <= c.n.lost {
-		c.lost++
-		c.lostEvent += l.To - l.From + 1
+	if number(k) <= c.place.n.lost {
+		c.place.lost++
+		c.place.lostEvent += l.To - l.From + 1
 	}
 	return nil
 }
@@ -277,8 +280,8 @@ func (c *checker) meta(_ *view, k, payload []byte) error {
 	if r != &s {
 		return nil
 	}
-	before := c.settings
-	c.settings = s.number
+	before := c.place.settings
+	c.place.settings = s.number
 	switch {
 	case s.number != before+1:
 		return missing(tableMeta, k, "the record of stream settings before")

@@ -24,16 +24,16 @@ func TestCheckBetweenCommitAndPublish(t *testing.T) {
 		s.testingOnly.afterCommit = func() error {
 			// The check is between its beginning and the look at the runs.
 			n := s.n
-			c := &checker{s: s, ctx: t.Context(), n: n, report: &CheckReport{}}
+			c := &checker{s: s, ctx: t.Context(), kept: new(Checkpoint), place: Checkpoint{n: n}}
 			if err := c.sweep(tableRuns, "indexes", 0, c.run); err != nil {
 				t.Error(err)
 			}
-			held += len(c.unsettled)
+			held += len(c.place.unsettled)
 			go func() {
 				if err := c.settleRuns(); err != nil {
 					t.Error(err)
 				}
-				checked <- c.report.Findings
+				checked <- c.place.report.Findings
 			}()
 			return nil
 		}
@@ -46,12 +46,12 @@ func TestCheckBetweenCommitAndPublish(t *testing.T) {
 	if held == 0 {
 		t.Error("no run was met between commit and publishing")
 	}
-	c := &checker{s: s, ctx: t.Context(), n: s.n, report: &CheckReport{}}
-	c.unsettled = append(c.unsettled, runKey("pr", 1))
+	c := &checker{s: s, ctx: t.Context(), kept: new(Checkpoint), place: Checkpoint{n: s.n}}
+	c.place.unsettled = append(c.place.unsettled, runKey("pr", 1))
 	if err := c.settleRuns(); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return f.Bucket == tableRuns.name }) {
-		t.Errorf("a run that leads nowhere: %+v", c.report.Findings)
+	if !slices.ContainsFunc(c.place.report.Findings, func(f Finding) bool { return f.Bucket == tableRuns.name }) {
+		t.Errorf("a run that leads nowhere: %+v", c.place.report.Findings)
 	}
 }

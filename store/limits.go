@@ -38,6 +38,8 @@ const (
 	maxSettingsPerEpoch = 64
 	// MaxFindings bounds the findings kept in a report of Check.
 	MaxFindings = 1000
+	// MaxCheckpoint bounds the bytes of a Checkpoint: the findings, and some.
+	MaxCheckpoint = 16 << 20
 
 	// maxMarkSize bounds the bytes of the mark file.
 	maxMarkSize = 256

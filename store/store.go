@@ -122,6 +122,7 @@ type hooks struct {
 	published    func(touched, states int) // after a commit, under the token
 
 	compact func(step string, do func() error) error // around the steps of a compaction
+	scan    int                                      // in the place of scanPerTx, for a check
 }
 
 // ID is the random identity that the store got when it was created: 32

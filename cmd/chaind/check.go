@@ -16,6 +16,7 @@ type checkCmd struct {
 	DataDir      string `help:"Data directory of the stopped daemon." default:"chaind-data" env:"CHAIND_DATA_DIR" placeholder:"DIR"`
 	ArtifactsDir string `help:"Its evidence files, when not in the data directory." env:"PLASM_RUN_ARTIFACTS_DIR" placeholder:"DIR"`
 	NoEvidence   bool   `help:"Leave the evidence files alone."`
+	Resume       string `help:"Keep in FILE how far the check is, and go on from there when it was interrupted." placeholder:"FILE"`
 	JSON         bool   `help:"Print JSON."`
 }
 
@@ -28,8 +29,17 @@ evidence files with what was sealed, and looks for evidence that the database do
   contradiction  two values, each consistent in itself, that cannot both be true; or evidence that is newer than the
                  database, as after the restore of a backup
 
+With --resume, FILE remembers how far the check of the database has come and what it has found. It is written every few
+seconds and removed at the end. The next run with the same FILE goes on there, when nobody has written to the database since;
+otherwise it begins anew, and says so. What has changed on the disk behind that place meanwhile is for the next whole check
+to find, and whoever can write FILE can have a part left out: keep it where the database is as safe.
+
 Exits 0 when nothing was found, 4 when something was (also when the database is too damaged to be opened), 1 when it could
-not check. The daemon must be stopped: it holds the file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).`
+not check. The daemon must be stopped: it holds the file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).
+
+Examples:
+  chaind check --data-dir /var/lib/chaind
+  chaind check --data-dir /var/lib/chaind --resume check.part`
 }
 
 func (c *checkCmd) Run(a *app) error {
@@ -41,16 +51,20 @@ func (c *checkCmd) Run(a *app) error {
 		return cannot(err, checkHint(err))
 	}
 	defer s.Close()
-	report, err := s.Check(a.ctx, a.checkProgress())
+	resume, err := a.resume(c.Resume)
 	if err != nil {
-		return cannot(fmt.Errorf("check store: %w", err), "")
+		return err
+	}
+	report, err := resume.check(a, s)
+	if err != nil {
+		return err
 	}
 	evidence, err := c.evidence(a, s)
 	if err != nil {
 		return cannot(fmt.Errorf("check evidence: %w", err), "--artifacts-dir names the evidence files, --no-evidence leaves them alone")
 	}
 	found, err := c.print(a, report, evidence)
-	if err == nil && found {
+	if err = errors.Join(err, resume.remove()); err == nil && found {
 		return silent(exitEnvelope)
 	}
 	return err
