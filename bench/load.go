@@ -32,14 +32,15 @@ func benchScope() *segments.Scope {
 
 func eventID(n int) string { return "01JZ-bench-" + strconv.Itoa(n) }
 
-// stepPayload is step number n of a chain; the first one of a chain carries
-// the scope, as an emitter's first event does. size pads the source line.
-func stepPayload(n int, first bool, size int) []byte {
+// stepPayload is step number n, the one with producer_seq seq in its chain; the
+// first one of a chain carries the scope, as an emitter's first event does. size
+// pads the source line.
+func stepPayload(n, seq, size int) []byte {
 	b := fmt.Appendf(nil, `{"v":1,"event_id":"%s"`, eventID(n))
-	if first {
+	if seq == 0 {
 		b = segments.AppendScope(append(b, `,"scope":`...), benchScope())
 	}
-	b = fmt.Appendf(b, `,"at_ms":%d,"producer_seq":%d,"kind":`, firstMS+n, n)
+	b = fmt.Appendf(b, `,"at_ms":%d,"producer_seq":%d,"kind":`, firstMS+n, seq)
 	kind := segments.StepExecuted{StepID: "list_open_issues", StepIndex: uint32(n % 16), RequestFingerprints: []string{"GET /repos/o/r/issues"},
 		SourceLine:       `issues = repo.list_issues(state="open", sort="updated", page=` + strconv.Itoa(n) + ")",
 		ParsedExprDigest: segments.Sum(strconv.AppendInt(nil, int64(n), 10))}
@@ -56,7 +57,7 @@ func messages(root string, from, n, chains, size int) []*nats.Msg {
 	for i := range msgs {
 		no := from + i
 		subject := chainKey(no % chains).Subject(events.VerbStep)
-		msgs[i] = &nats.Msg{Subject: root + subject[len(events.SubjectRoot):], Data: stepPayload(no, no < chains, size)}
+		msgs[i] = &nats.Msg{Subject: root + subject[len(events.SubjectRoot):], Data: stepPayload(no, no/chains, size)}
 	}
 	return msgs
 }

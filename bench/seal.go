@@ -215,7 +215,7 @@ func fill(ctx context.Context, dir string, n int) (err error) {
 	for i := 0; i < n; i += batch {
 		b.Events = b.Events[:0]
 		for j := i; j < min(i+batch, n); j++ {
-			verb, payload := events.VerbStep, stepPayload(j, j%chain == 0, 0)
+			verb, payload := events.VerbStep, stepPayload(j, j%chain, 0)
 			if j%chain == chain-1 && j < n-10*chain {
 				verb, payload = events.VerbSeal, fmt.Appendf(nil, `{"v":1,"event_id":"end"}`)
 			}
@@ -248,7 +248,7 @@ func openWritten(ctx context.Context, l *lab) (*contest, error) {
 	n := min(l.segments, 100_000)
 	payload := 0
 	for i := range 1000 {
-		payload += len(stepPayload(i, i == 0, 0))
+		payload += len(stepPayload(i, i, 0))
 	}
 	per := float64(payload) / 1000
 	return &contest{
