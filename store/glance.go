@@ -18,8 +18,8 @@ const watchedFor = 1 << 16
 // database: the writer takes it from a state after the commit that the state is
 // as of, and hands it over together with the view of the chain (Store.publish,
 // under Store.mu); nobody changes it afterwards, and a state replaces what it
-// points to and never writes there. A reader whose transaction began before that
-// commit does not use it.
+// points to and never writes there. A reader takes it before its transaction
+// begins, which so has all that the glance has.
 type glance struct {
 	sum    ChainSummary // without Sealed; Coverage as if nothing was lost
 	last   standing
@@ -46,13 +46,33 @@ func look(state *events.State, last *standing) *glance {
 		LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}}
 }
 
-// glance is the writer's of the chain as of v's transaction, or else made anew.
-func (s *Store) glance(v *view, key events.Key) (*glance, uint64, error) {
-	cv, kept, inMemory := s.peekGlance(key)
-	if kept != nil && kept.last.lastArrival <= v.horizon {
-		return kept, cv.no, nil
+// memory is what is in memory of a chain, for a list.
+type memory struct {
+	view   chainView
+	glance *glance // nil: none is kept
+	there  bool    // the chain is in memory
+}
+
+// remember looks at memory, and lets the writer know that the chain is looked at.
+// What it returns is for a transaction that begins afterwards: all of it is in there.
+func (s *Store) remember(key events.Key) memory {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.chains[key]
+	if c == nil {
+		return memory{}
 	}
-	if !inMemory {
+	c.watched.note(s.n.arrivals)
+	return memory{c.view, c.glance, true}
+}
+
+// glance is the writer's of the chain, or else made anew.
+func (s *Store) glance(v *view, key events.Key, m *memory) (*glance, uint64, error) {
+	if m.glance != nil {
+		return m.glance, m.view.no, nil
+	}
+	cv := m.view
+	if !m.there {
 		if err := v.stored(key, &cv); err != nil {
 			return nil, 0, err
 		}
@@ -76,21 +96,9 @@ func (s *Store) keepGlance(g *glance) {
 	}
 }
 
-// peekGlance is peek, and lets the writer know that the chain is looked at.
-func (s *Store) peekGlance(key events.Key) (cv chainView, kept *glance, inMemory bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	c := s.chains[key]
-	if c == nil {
-		return chainView{}, nil, false
-	}
-	c.watched.note(s.n.arrivals)
-	return c.view, c.glance, true
-}
-
-// summary is a list's line about a chain.
-func (s *Store) summary(v *view, key events.Key) (*ChainSummary, error) {
-	g, no, err := s.glance(v, key)
+// summary is a list's line about a chain, of which m was remembered before v began.
+func (s *Store) summary(v *view, key events.Key, m *memory) (*ChainSummary, error) {
+	g, no, err := s.glance(v, key, m)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/chaind/chaind/events"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -60,4 +63,53 @@ func mustList(t *testing.T, s *Store) []ChainSummary {
 		t.Fatal(next, err)
 	}
 	return page
+}
+
+// A chain that ends, or is flushed, while a list is read is in the list, and no
+// younger than it was when the list was asked for: in whichever transaction of the
+// list that happens.
+func TestListWhileAChainIsFlushed(t *testing.T) {
+	t.Parallel()
+	lists := map[string]func(*Store) uint64{
+		"chains": func(s *Store) (n uint64) {
+			for _, sum := range must2(s.Chains(ChainQuery{Chain: "c"})) {
+				n += sum.Segments
+			}
+			return n
+		},
+		"runs": func(s *Store) uint64 { return 3 * uint64(len(must2(s.Runs(RunQuery{SinceMS: 1})))) },
+	}
+	for what, list := range lists {
+		for name, last := range map[string]*events.Event{"ends": seal("c", "z", 2004), "flushed": step("c", "z", 2004)} {
+			for transaction := 1; transaction <= 3; transaction++ {
+				t.Run(fmt.Sprint(what, " ", name, " in transaction ", transaction), func(t *testing.T) {
+					t.Parallel()
+					s := openStore(t, testConfig(t))
+					for i := range uint64(20) { // so that the file need not grow below the reader
+						mustAppend(t, s, batchOf("other", i*100+1, 100))
+					}
+					s.flush.pending = 4
+					give(t, s, testStream, step("c", "a", 2001), step("c", "b", 2002), runSealed("c", "d", 2003))
+					dropGlances(s)
+					begun := 0
+					s.testingOnly.viewing = func() {
+						if begun++; begun == transaction {
+							give(t, s, testStream, last)
+						}
+					}
+					if n := list(s); n < 3 {
+						t.Errorf("a chain of 3 segments is listed with %d", n)
+					}
+					s.testingOnly = hooks{}
+				})
+			}
+		}
+	}
+}
+
+// runSealed is a run seal, after which the chain goes on.
+func runSealed(chain, id string, seq uint64) *events.Event {
+	zero := strings.Repeat("0", 64)
+	return decoded(testKey(chain).Subject(events.VerbSeal),
+		fmt.Sprintf(`{"v":1,"event_id":%q,"more":true,"kind":{"kind":"run_sealed","run_id":"pr%s","run_bundle_digest":"%s"}}`, id, zero, zero), seq)
 }

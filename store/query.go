@@ -83,6 +83,80 @@ func (sc *scan) piece(v *view) error {
 	})
 }
 
+// found is what a scan found, before the chain that it is about has been read.
+type found[T any] struct {
+	chain events.Key
+	item  T
+	at    []byte // key in the table
+}
+
+// pageOf makes a page of a list of chains, where memory and the database count. In
+// one transaction it walks a piece of the table and only notes the chains; then it
+// looks at memory; then another transaction, which so knows at least as much as
+// memory did (see withChain), judges them. Were memory looked at while the first
+// one runs, a chain that is flushed meanwhile would be in neither: memory has let
+// go of its entries, and the transaction does not know yet that they are stored.
+// It returns the key that the page ends with; nil: there is nothing more.
+func pageOf[T any](s *Store, sc *scan, limit int, find func(v *view, k, payload []byte) (*found[T], error),
+	judge func(*view, *memory, *found[T]) (bool, error)) (page []T, last []byte, err error) {
+	var batch []*found[T]
+	sc.match = func(v *view, k, payload []byte) (bool, error) {
+		f, err := find(v, k, payload)
+		if f == nil || err != nil {
+			return false, err
+		}
+		f.at = bytes.Clone(k)
+		batch = append(batch, f)
+		return true, nil
+	}
+	for {
+		batch, sc.found, sc.limit = batch[:0], 0, min(max(limit-len(page), leastBatch), scanPerTx)
+		if last, err = sc.run(s); err != nil {
+			return nil, nil, err
+		}
+		looked, err := s.judged(len(batch), func(i int) events.Key { return batch[i].chain }, func(v *view, i int, m *memory) (bool, error) {
+			ok, err := judge(v, m, batch[i])
+			if ok {
+				page = append(page, batch[i].item)
+			}
+			return len(page) < limit, err
+		})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case looked < len(batch):
+			return page, batch[looked-1].at, nil
+		case len(page) == limit || last == nil || sc.looked >= scanPerPage:
+			return page, last, nil
+		}
+	}
+}
+
+// leastBatch is how many chains a filtered list judges in one transaction, at least.
+const leastBatch = 64
+
+// judged looks at memory for n chains and then visits them in one transaction,
+// until visit wants no more; it returns how many it visited.
+func (s *Store) judged(n int, chain func(i int) events.Key, visit func(v *view, i int, m *memory) (bool, error)) (looked int, err error) {
+	if n == 0 {
+		return 0, nil
+	}
+	kept := make([]memory, n)
+	for i := range kept {
+		kept[i] = s.remember(chain(i))
+	}
+	err = s.view(func(v *view) error {
+		for more := true; more && looked < n; looked++ {
+			var err error
+			if more, err = visit(v, looked, &kept[looked]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return looked, err
+}
+
 // Chains returns a page of chains, ordered by tenant, prompt hash, session and
 // chain, and the cursor of the next page ("": no more). A filter that matches
 // little may give a short or even empty page with a cursor.
@@ -92,29 +166,31 @@ func (s *Store) Chains(q ChainQuery) (page []ChainSummary, next string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	sc := scan{table: tableNames, prefix: prefix, from: from, limit: pageLimit(q.Limit)}
-	sc.match = func(v *view, k, payload []byte) (bool, error) {
+	find := func(_ *view, k, payload []byte) (*found[ChainSummary], error) {
 		key, ok := parseName(k)
 		if !ok || len(payload) != 8 {
-			return false, corrupt(tableNames, k, errCoding.Error())
+			return nil, corrupt(tableNames, k, errCoding.Error())
 		}
 		if !q.matchesKey(key) {
-			return false, nil
+			return nil, nil
 		}
-		sum, err := s.summary(v, key)
+		return &found[ChainSummary]{chain: key}, nil
+	}
+	judge := func(v *view, m *memory, f *found[ChainSummary]) (bool, error) {
+		sum, err := s.summary(v, f.chain, m)
 		if errors.Is(err, ErrNotFound) {
 			return false, nil // not published yet
 		}
 		if errors.Is(err, ErrCorrupt) {
-			sum, err = &ChainSummary{Key: key, Damage: err.Error()}, nil
+			sum, err = &ChainSummary{Key: f.chain, Damage: err.Error()}, nil
 		}
 		if err != nil || !q.matchesState(sum) {
-			return false, inChain(err, key)
+			return false, inChain(err, f.chain)
 		}
-		page = append(page, *sum)
+		f.item = *sum
 		return true, nil
 	}
-	last, err := sc.run(s)
+	page, last, err := pageOf(s, &scan{table: tableNames, prefix: prefix, from: from}, pageLimit(q.Limit), find, judge)
 	if err != nil {
 		return nil, "", err
 	}
@@ -189,31 +265,29 @@ func (s *Store) Runs(q RunQuery) (page []RunRecord, next string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	sc := scan{table: tableRuns, prefix: prefix, from: from, limit: pageLimit(q.Limit)}
-	sc.match = func(v *view, k, payload []byte) (bool, error) {
+	find := func(v *view, k, payload []byte) (*found[RunRecord], error) {
 		r, err := v.run(k, payload)
-		if err != nil {
-			return false, err
+		if err != nil || !(*ChainQuery)(&q).matchesKey(r.Key) {
+			return nil, err
 		}
-		ok, err := s.matches(v, (*ChainQuery)(&q), r.Key)
-		if ok {
-			page = append(page, *r)
-		}
-		return ok, err
+		return &found[RunRecord]{chain: r.Key, item: *r}, nil
 	}
-	last, err := sc.run(s)
+	judge := func(v *view, m *memory, f *found[RunRecord]) (bool, error) {
+		return s.matches(v, (*ChainQuery)(&q), f.chain, m)
+	}
+	page, last, err := pageOf(s, &scan{table: tableRuns, prefix: prefix, from: from}, pageLimit(q.Limit), find, judge)
 	if err != nil {
 		return nil, "", err
 	}
 	return page, cursor(last), nil
 }
 
-// matches applies a filter to a chain, which is read only where its state counts.
-func (s *Store) matches(v *view, q *ChainQuery, key events.Key) (bool, error) {
-	if !q.matchesKey(key) || !q.asksState() {
-		return q.matchesKey(key), nil
+// matches applies a filter to the state of a chain, which is read only where it counts.
+func (s *Store) matches(v *view, q *ChainQuery, key events.Key, m *memory) (bool, error) {
+	if !q.asksState() {
+		return true, nil
 	}
-	sum, err := s.summary(v, key)
+	sum, err := s.summary(v, key, m)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
 		return false, nil
 	}

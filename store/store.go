@@ -120,6 +120,7 @@ type hooks struct {
 	commit       func(tx *bbolt.Tx) error  // in the place of tx.Commit
 	afterCommit  func() error              // persisted, yet reported as failed
 	published    func(touched, states int) // after a commit, under the token
+	viewing      func()                    // in a reader's transaction that has just begun
 
 	compact func(step string, do func() error) error // around the steps of a compaction
 	scan    int                                      // in the place of scanPerTx, for a check

@@ -349,6 +349,9 @@ func (s *Store) view(fn func(*view) error) (err error) {
 		return errors.Join(err, missingCounters(found))
 	}
 	v.horizon, v.replays = n.arrivals, &s.replays
+	if hook := s.testingOnly.viewing; hook != nil {
+		hook()
+	}
 	return fn(v)
 }
 
