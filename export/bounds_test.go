@@ -257,7 +257,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, code := range []verifier.Code{export.CodeManifest, export.CodeMissing, export.CodeAltered, export.CodeSwapped, export.CodeExtra, export.CodeOther,
-		export.CodeContent, export.CodeDiffers, export.CodeArchive, export.CodeUnreached, verifier.CodeSignatureInvalid, verifier.CodeSignatureNeeded,
+		export.CodeContent, export.CodeRefused, export.CodeDiffers, export.CodeArchive, export.CodeUnreached, verifier.CodeSignatureInvalid, verifier.CodeSignatureNeeded,
 		verifier.CodeUntrustedKey, verifier.CodeRevokedKey, verifier.CodeRetiredKey, verifier.CodeUnsigned} {
 		if !bytes.Contains(guide, []byte("`"+string(code)+"`")) {
 			t.Errorf("%s is not explained", code)

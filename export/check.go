@@ -27,6 +27,7 @@ const (
 	CodeExtra     verifier.Code = "export_extra"     // there, not listed
 	CodeOther     verifier.Code = "export_other"     // evidence of another chain than it is listed for
 	CodeContent   verifier.Code = "export_content"   // a file's own verdict is no pass
+	CodeRefused   verifier.Code = "export_refused"   // evidence or a trust bundle that the exporting daemon did not give
 	CodeDiffers   verifier.Code = "export_differs"   // the manifest says else of a chain than its evidence
 	CodeArchive   verifier.Code = "export_archive"   // a ZIP file is more than its entries
 	CodeUnreached verifier.Code = "export_unreached" // the folder or a file cannot be read
@@ -166,6 +167,10 @@ func (c *checking) one(f File) (sum string, size int64, err error) {
 	t := &tally{ctx: c.ctx, r: io.LimitReader(file, max(f.Bytes, maxMislisted)+1), hash: sha256.New()}
 	if f.Role == RoleEvidence || f.Role == RoleBundle {
 		c.verdict(f.Path, verifier.File(c.ctx, t, c.o))
+	}
+	if f.Role == RoleRefused {
+		c.own = verifier.WorstExit(c.own, verifier.ExitDegraded)
+		c.list(CodeRefused, f.Path, "the exporting daemon did not give what belongs here, and this is its answer", true)
 	}
 	if _, err := io.Copy(io.Discard, t); err != nil {
 		return "", 0, err

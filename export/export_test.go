@@ -218,6 +218,39 @@ func TestNothingIsNoPass(t *testing.T) {
 	}
 }
 
+// TestRefusedBundles: what the daemon did not give is never a pass, and what else
+// is wrong still counts.
+func TestRefusedBundles(t *testing.T) {
+	t.Parallel()
+	const path, place = "e.evidence.json", "f.evidence.refused.json"
+	answer := []byte(`{"title":"Evidence verification failed"}`)
+	for name, c := range map[string]struct {
+		text    []byte
+		code    verifier.Code
+		verdict verifier.Verdict
+		exit    int
+	}{
+		"beside a pass":    {vector(t, "p02-full-run-signed"), export.CodeRefused, verifier.Degraded, verifier.ExitDegraded},
+		"beside a failure": {vector(t, "n09-no-comp"), export.CodeRefused, verifier.Fail, verifier.ExitSemantic},
+		"alone":            {nil, export.CodeRefused, verifier.Empty, verifier.ExitDegraded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string][]byte{place: answer}
+			m := &export.Manifest{Export: export.FormatName, Files: []export.File{export.Describe(place, export.RoleRefused, answer)}}
+			if c.text != nil {
+				files[path] = c.text
+				m.Chains = append(m.Chains, chainOf(t, c.text, path))
+				m.Files = append(m.Files, export.Describe(path, export.RoleEvidence, c.text))
+			}
+			r := export.Check(t.Context(), sealed(t, m, files), verifier.Options{}, nil)
+			if r.ExitCode != c.exit || r.Verdict != c.verdict || !slices.Contains(verifier.Codes(r.Warnings), c.code) {
+				t.Errorf("exit %d %s, %v: %s", r.ExitCode, r.Verdict, verifier.Codes(r.Warnings), r.Summary)
+			}
+		})
+	}
+}
+
 func TestManifestsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	const head = `{"export":"chaind-export-1","created_ms":1,"selection":{"what":""},"chains":[],"files":[`

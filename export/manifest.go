@@ -29,6 +29,7 @@ const (
 	RoleChain    = "chain"    // what the daemon knew about a chain
 	RoleAddenda  = "addenda"
 	RoleRejected = "rejected"
+	RoleRefused  = "refused" // why the daemon gave no evidence or trust bundle that it has: its answer
 	RoleKeys     = "keys"
 	RoleReport   = "report"   // HTML, for people
 	RoleVerifier = "verifier" // HTML, the verify page
@@ -196,7 +197,7 @@ func (m *Manifest) roles() (map[string]string, error) {
 			return nil, malformed("more than %d bytes in all with %s", int64(MaxUnpacked), f.Path)
 		case f.Bytes < 0 || !isHex(f.SHA256, 64):
 			return nil, malformed("file %d: size or digest is none", i)
-		case !slices.Contains([]string{RoleEvidence, RoleBundle, RoleChain, RoleAddenda, RoleRejected, RoleKeys, RoleReport, RoleVerifier}, f.Role):
+		case !slices.Contains([]string{RoleEvidence, RoleBundle, RoleChain, RoleAddenda, RoleRejected, RoleRefused, RoleKeys, RoleReport, RoleVerifier}, f.Role):
 			return nil, malformed("file %d: unknown role", i)
 		}
 		total += f.Bytes

@@ -147,6 +147,9 @@ func (c *checking) sentence() string {
 	}
 	held := fmt.Sprintf("%d files of %d chains are all there and as listed, %d of %d bundles pass, manifest %s",
 		len(c.manifest.Files), len(c.manifest.Chains), c.verdicts-c.failing, c.verdicts, c.report.Signature.State)
+	if n := c.counts[CodeRefused]; n > 0 {
+		held += fmt.Sprintf("; bundles that the daemon did not give: %d", n)
+	}
 	if c.verdicts == 0 {
 		held += "; it holds no evidence"
 	}
@@ -171,7 +174,7 @@ func (c *checking) rows() []row {
 		{"listed", []verifier.Code{CodeMissing, CodeAltered, CodeSwapped, CodeUnreached, verifier.CodeInterrupted}, "every listed file is there with its size and digest"},
 		{"extra", []verifier.Code{CodeExtra}, "nothing else is there"},
 		{"chains", []verifier.Code{CodeOther, CodeDiffers}, "all evidence is of the chain that it is listed for, and bears out what the manifest says of it"},
-		{"contents", []verifier.Code{CodeContent}, fmt.Sprintf("%d bundles verified", c.verdicts)},
+		{"contents", []verifier.Code{CodeContent, CodeRefused}, fmt.Sprintf("%d bundles verified", c.verdicts)},
 	}
 }
 

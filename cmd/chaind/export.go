@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -35,6 +37,9 @@ func (c *exportCmd) Help() string {
 	return `Writes a folder that an auditor needs nothing else for: evidence and trust bundles of the chosen chains, what came late
 or was rejected, public keys, a printable report, a page that verifies in the browser without a network, and a list of all
 that, signed when there is a key. Nothing is left at -o when it fails. docs/export.md describes the folder.
+
+Evidence that the daemon has and cannot give, as one whose file was damaged, does not stop the others: its answer is put into
+the place, the report says so, and the exit code is 3. It is 0 when all is there, and 1 when nothing was written.
 
 Examples:
   chaind export --chain incident-4711 -o incident-4711.zip
@@ -87,7 +92,26 @@ func (c *exportCmd) Run(a *app) (err error) {
 	if err := e.finish(signer); err != nil {
 		return err
 	}
-	return c.tell(a, signer)
+	if err := c.tell(a, signer); err != nil {
+		return err
+	}
+	return e.refusals(a)
+}
+
+// refusals tells what the daemon did not give.
+func (e *exporting) refusals(a *app) error {
+	n := 0
+	for i := range e.report.Chains {
+		for _, r := range e.report.Chains[i].Refused {
+			n++
+			fmt.Fprintf(a.stderr, "chaind: not given: %s: %s\n", verifier.Escape(r.Path), verifier.Escape(r.Detail))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &problem{code: exitDegraded, err: fmt.Errorf("bundles missing from the export, which says so: %d", n),
+		hint: "chaind check --data-dir names the damaged files of a stopped daemon; docs/howto/restore.md says how evidence is made anew"}
 }
 
 // selection gives the filters for the list of chains, and their words.
@@ -208,12 +232,12 @@ func (e *exporting) chain(a *app, n int, path string) error {
 		Conformity: c.Conformity, Segments: c.Segments, Head: c.Head}
 	shown := reportedChain{exportedChain: c}
 	if c.EvidenceURL != nil && c.Head != nil {
-		if listed.Evidence, err = e.evidence(a, *c.EvidenceURL, dir+*c.Head+".evidence.json", export.RoleEvidence, &shown); err != nil {
+		if listed.Evidence, err = e.evidence(a, *c.EvidenceURL, dir+*c.Head+".evidence", export.RoleEvidence, &shown); err != nil {
 			return err
 		}
 	}
 	if c.BundleURL != "" && c.hasBundle() {
-		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+"bundle.tsb", export.RoleBundle, &shown); err != nil {
+		if listed.Bundle, err = e.evidence(a, c.BundleURL, dir+"bundle", export.RoleBundle, &shown); err != nil {
 			return err
 		}
 	}
@@ -232,17 +256,38 @@ func (c *exportedChain) hasBundle() bool {
 	return open && c.Segments > 0 || c.Sealed != nil && c.Sealed.BundlePath != ""
 }
 
-// evidence writes one bundle and verifies it for the report.
-func (e *exporting) evidence(a *app, from, path, role string, shown *reportedChain) (*string, error) {
-	body, err := e.source.get(from, sidecar.MaxEvidence)
+// endings of the names of bundles, by their role.
+var endings = map[string]string{export.RoleEvidence: ".json", export.RoleBundle: ".tsb"}
+
+// evidence writes one bundle and verifies it for the report, or, where the
+// daemon does not give it, its answer; there is no path then.
+func (e *exporting) evidence(a *app, from, name, role string, shown *reportedChain) (*string, error) {
+	status, body, err := e.source.fetch(from, sidecar.MaxEvidence)
 	if err != nil {
-		return nil, err
+		return nil, cannot(err, e.source.hint)
 	}
+	if status != http.StatusOK {
+		return nil, e.refused(status, body, name, role, shown)
+	}
+	path := name + endings[role]
 	if err := e.add(path, role, body); err != nil {
 		return nil, err
 	}
 	shown.Bundles = append(shown.Bundles, reportedBundle{path, verifier.File(a.ctx, bytes.NewReader(body), verifier.Options{})})
 	return &path, nil
+}
+
+// refused writes the daemon's answer in the place of a bundle. That it is busy,
+// or does not let this caller see it, is no answer about the bundle.
+func (e *exporting) refused(status int, answer []byte, name, role string, shown *reportedChain) error {
+	err := refused(status, answer)
+	why, ok := errors.AsType[*answerError](err)
+	if !ok || status == http.StatusServiceUnavailable || status == http.StatusForbidden {
+		return err
+	}
+	what := map[string]string{export.RoleEvidence: "evidence bundle", export.RoleBundle: "trust bundle"}[role]
+	shown.Refused = append(shown.Refused, reportedRefusal{what, name + ".refused.json", why.why.Error()})
+	return e.add(name+".refused.json", export.RoleRefused, answer)
 }
 
 // lists writes what is beside the chain, if there is anything.

@@ -35,7 +35,11 @@ type reportedSigner struct {
 type reportedChain struct {
 	exportedChain
 	Bundles []reportedBundle
+	Refused []reportedRefusal
 }
+
+// reportedRefusal is the daemon's answer in the place of a bundle.
+type reportedRefusal struct{ What, Path, Detail string }
 
 // reportedBundle is a file with its verdict, nobody's key being trusted.
 type reportedBundle struct {
