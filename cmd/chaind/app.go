@@ -45,6 +45,19 @@ type app struct {
 	file      daemon.Settings // the configuration file, where one is named
 	logLevel  slog.LevelVar   // of the daemon's log
 	fileFault error           // why it could not be read
+	warned    map[string]bool // warnings that were given
+}
+
+// warn tells of something that the command does all the same, once.
+func (a *app) warn(text string) {
+	if a.warned[text] {
+		return
+	}
+	if a.warned == nil {
+		a.warned = map[string]bool{}
+	}
+	a.warned[text] = true
+	fmt.Fprintf(a.stderr, "chaind: warning: %s\n", verifier.Escape(text))
 }
 
 // problem is an error that knows its exit code and what the user can do.

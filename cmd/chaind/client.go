@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/chaind/chaind/internal/daemon"
 )
 
 // envToken holds a bearer token itself; there is no flag for it, since other
@@ -105,6 +107,9 @@ func (c *clientFlags) token(a *app) (string, error) {
 	text, err := readBounded(a, c.TokenFile, maxToken)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
+	}
+	if daemon.Readable(c.TokenFile) {
+		a.warn(fmt.Sprintf("everybody on this machine can read the token in %s: chmod 600", c.TokenFile))
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \n\r\t") {
