@@ -36,6 +36,7 @@ func (s *State) Apply(e *Event, known Known) Effect {
 		return s.effect(Late, ended)
 	}
 	s.bind(e)
+	s.Facts.Unnumbered = s.Facts.Unnumbered || e.ProducerSeq == nil
 	switch {
 	case e.Verb == VerbSeal:
 		return s.seal(e)
@@ -162,6 +163,7 @@ func (s *State) link(e *Event) *segments.Segment {
 	s.Segments, s.Head = chain.Next, chain.Head
 	switch kind := e.Kind.(type) {
 	case *segments.IntentBound:
+		s.Order.Intended = s.Order.Intended || s.Segments == 1 && len(s.Steps) == 0
 		s.Order.place(rankIntent)
 	case *segments.CompCommitted:
 		s.Order.commit(kind.StepTopo, s.Steps)
@@ -201,12 +203,16 @@ func (s *State) seal(e *Event) Effect {
 	if e.Kind != nil {
 		segment = s.link(e)
 	}
-	s.Facts.declare(e.EventCount)
+	s.Facts.declare(e.EventCount, s.Segments)
 	s.compareHead(e)
 	verdict := Appended
 	if !e.More {
 		verdict = Finished
 		s.Outcome, s.Reason, s.EndStreamSeq = e.Outcome, clone(e.Reason), e.StreamSeq
+		s.Facts.End = Closing{
+			Counted: e.EventCount != nil,
+			Headed:  e.ProducerHead != nil && (segment != nil || s.Order.Rank < rankSeal),
+		}
 	}
 	effect := s.effect(verdict, false)
 	effect.Segment = segment

@@ -9,8 +9,8 @@ import (
 )
 
 // StateVersion is the first byte of an encoded state. A later layout gets
-// another number; a reader refuses numbers that it does not know.
-const StateVersion = 1
+// another number; a reader knows the earlier ones and refuses others.
+const StateVersion = 2
 
 // ErrBadState is wrapped by every error of [State.UnmarshalBinary].
 var ErrBadState = errors.New("bad chain state")
@@ -47,10 +47,10 @@ func (s *State) AppendBinary(dst []byte) ([]byte, error) {
 // UnmarshalBinary replaces the state by an encoded one, of which nothing is
 // aliased. On error, which wraps [ErrBadState], the state is unchanged.
 func (s *State) UnmarshalBinary(b []byte) error {
-	if len(b) == 0 || b[0] != StateVersion {
+	if len(b) == 0 || b[0] == 0 || b[0] > StateVersion {
 		return fmt.Errorf("%w: unknown version", ErrBadState)
 	}
-	r := reader{b: b[1:]}
+	r := reader{b: b[1:], version: b[0]}
 	n := State{Key: Key{r.text(), r.text(), r.text(), r.text()}}
 	n.Scope = r.scope()
 	n.Outcome, n.Reason = Outcome(r.text()), r.text()
@@ -69,8 +69,25 @@ func (s *State) UnmarshalBinary(b []byte) error {
 	if r.bad || len(r.b) != 0 {
 		return fmt.Errorf("%w: truncated, overlong or out of range", ErrBadState)
 	}
+	if r.version == 1 {
+		n.infer()
+	}
 	*s = n
 	return nil
+}
+
+// infer fills in what a state of version 1 does not tell, as far as the rest of
+// it shows, in doubt against completeness.
+func (s *State) infer() {
+	s.Order.Intended = s.Order.Rank == rankIntent && !s.Order.Misplaced && len(s.Steps) == 0
+	s.Facts.Unnumbered = s.Facts.Numbers.Count() < s.Facts.IDs
+	if s.Outcome == Open {
+		return
+	}
+	s.Facts.End = Closing{
+		Counted: s.Facts.Declared != nil && *s.Facts.Declared == s.Facts.IDs,
+		Headed:  s.GivenHead != nil && s.GivenSegments == s.Segments && (s.Order.Rank < rankSeal || s.Seals == 1),
+	}
 }
 
 // DecodeState is [State.UnmarshalBinary] into a fresh state.
@@ -156,7 +173,7 @@ func (w *writer) tallies(list []StepTally) {
 
 func (w *writer) order(o *Order) {
 	w.number(uint64(o.Rank))
-	for _, f := range [...]bool{o.Misplaced, o.Planned, o.Same, o.Forgotten, o.First.Broken, o.Last.Broken} {
+	for _, f := range [...]bool{o.Misplaced, o.Planned, o.Same, o.Forgotten, o.First.Broken, o.Last.Broken, o.Intended} {
 		w.flag(f)
 	}
 	w.list(o.First.Rest)
@@ -175,14 +192,19 @@ func (w *writer) facts(f *Facts) {
 	w.flag(f.Numbers.Overflow)
 	w.optional(f.Declared)
 	w.flag(f.Miscount)
+	w.number(f.DeclaredSegments)
+	for _, flag := range [...]bool{f.Unnumbered, f.End.Counted, f.End.Headed} {
+		w.flag(flag)
+	}
 }
 
 // reader takes the pieces off again. The first that does not fit sets bad,
 // after which everything reads as zero; counts are held against the bytes
 // left before anything is made.
 type reader struct {
-	b   []byte
-	bad bool
+	b       []byte
+	version byte
+	bad     bool
 }
 
 func (r *reader) number() uint64 {
@@ -313,6 +335,7 @@ func (r *reader) order(steps int) Order {
 	for _, f := range [...]*bool{&o.Misplaced, &o.Planned, &o.Same, &o.Forgotten, &o.First.Broken, &o.Last.Broken} {
 		*f = r.flag()
 	}
+	o.Intended = r.version > 1 && r.flag()
 	o.First.Rest, o.Last.Rest = r.list(), r.list()
 	for n := r.count(); n > 0 && !r.bad; n-- {
 		at := r.u32()
@@ -331,5 +354,10 @@ func (r *reader) facts() Facts {
 	}
 	f.Numbers.Overflow = r.flag()
 	f.Declared, f.Miscount = r.optional(), r.flag()
+	if r.version > 1 {
+		f.DeclaredSegments = r.number()
+		f.Unnumbered = r.flag()
+		f.End = Closing{Counted: r.flag(), Headed: r.flag()}
+	}
 	return f
 }

@@ -12,22 +12,38 @@ const (
 	Unspecified Coverage = "unspecified"
 )
 
-// Reasons for a coverage that is not complete.
+// Reasons for a coverage that is not complete: the first three of an incomplete
+// one, the others of an unspecified one.
 const (
 	WhySeqHole     = "producer_seq_hole"
 	WhyEventCount  = "event_count_differs"
 	WhyHead        = "producer_head_differs"
 	WhyOpen        = "open"
 	WhyNotDeclared = "nothing_declared"
+	WhyUnnumbered  = "unnumbered_events" // some events have a number, and others, maybe the last, have none
+	WhyEnd         = "end_not_covered"   // count or head were given before the end, and not with it
 )
 
 // Facts are what a chain's producer declared and what was seen of it up to
 // the chain's end.
 type Facts struct {
-	IDs      uint64  // distinct readable event ids, accepted or rejected
-	Numbers  SeqSet  // producer_seq of accepted and rejected events with a readable id
-	Declared *uint64 // event_count last given; nil: none
-	Miscount bool    // the last event_count was not IDs at its seal
+	IDs        uint64  // distinct readable event ids, accepted or rejected
+	Numbers    SeqSet  // producer_seq of accepted and rejected events with a readable id
+	Unnumbered bool    // an event that took effect had none, so that no number would be missed with such a one
+	Declared   *uint64 // event_count last given; nil: none
+	Miscount   bool    // the last event_count was not IDs at its seal
+
+	DeclaredSegments uint64 // segments that the chain had then, that of the seal included; 0: none, or not known
+	End              Closing
+}
+
+// Closing tells which of the producer's declarations came with the event that
+// ended the chain. Only those speak of all that came before the end: behind a
+// count or a head that an earlier seal gave, events may be lost that nothing
+// misses. Of an open chain both are false.
+type Closing struct {
+	Counted bool // an event_count
+	Headed  bool // a producer_head that no earlier seal can have given: the end is a segment, or no run seal came before it
 }
 
 // see counts an event with a readable id; known tells whether the id was seen
@@ -41,11 +57,11 @@ func (f *Facts) see(e *Event, known bool) {
 	}
 }
 
-func (f *Facts) declare(count *uint64) {
+func (f *Facts) declare(count *uint64, segments uint64) {
 	if count == nil {
 		return
 	}
-	f.Declared = count
+	f.Declared, f.DeclaredSegments = count, segments
 	f.Miscount = *count != f.IDs
 }
 
@@ -99,10 +115,19 @@ func (s *SeqSet) Hole() bool {
 	return s.Overflow || len(s.Runs) > 1 || len(s.Runs) == 1 && s.Runs[0].From != 0
 }
 
-// Coverage judges the chain: incomplete with its reasons, complete when
-// anything was declared and nothing contradicts it, unspecified (open, or
-// nothing_declared) otherwise. Ranges lost at the broker are not looked at
-// here; only the store knows them.
+// Count is how many numbers the set holds.
+func (s *SeqSet) Count() uint64 {
+	n := uint64(0)
+	for _, r := range s.Runs {
+		n += r.To - r.From + 1
+	}
+	return n
+}
+
+// Coverage judges the chain: incomplete with its reasons when something that
+// was declared is contradicted; complete when nothing is, and what was declared
+// speaks of everything up to the end; else unspecified with the reason. Ranges
+// lost at the broker are not looked at here; only the store knows them.
 func (s *State) Coverage() (Coverage, []string) {
 	if s.Outcome == Open {
 		return Unspecified, []string{WhyOpen}
@@ -117,30 +142,29 @@ func (s *State) Coverage() (Coverage, []string) {
 	if s.ProducerHead == HeadDiffers {
 		why = append(why, WhyHead)
 	}
-	switch {
+	switch numbers := !s.Facts.Numbers.Empty(); {
 	case len(why) > 0:
 		return Incomplete, why
-	case s.declared():
+	case numbers && !s.Facts.Unnumbered, s.Facts.End.Counted, s.Facts.End.Headed:
 		return Complete, why
+	case numbers:
+		return Unspecified, []string{WhyUnnumbered}
+	case s.Facts.Declared != nil || s.ProducerHead != "":
+		return Unspecified, []string{WhyEnd}
 	}
 	return Unspecified, []string{WhyNotDeclared}
 }
 
-// declared reports whether anything speaks of the chain up to its end: numbers,
-// a count, or a producer head that no segment follows.
-func (s *State) declared() bool {
-	return !s.Facts.Numbers.Empty() || s.Facts.Declared != nil ||
-		s.ProducerHead == HeadAgrees && s.GivenSegments == s.Segments
-}
-
 // Begins reports whether the chain's beginning is known to be there: by a
 // producer_seq of 0, or, where events are not numbered, by what the producer
-// declared in the end, or because a plan came before any step. Of another chain nobody can say that messages which were lost just
-// before its first event were not its own.
+// declared in the end, or because an intent came before anything else. A plan
+// is no beginning: an intent may have come before it. Of another chain nobody
+// can say that messages which were lost just before its first event were not
+// its own.
 func (s *State) Begins() bool {
 	if numbers := s.Facts.Numbers.Runs; len(numbers) > 0 {
 		return numbers[0].From == 0
 	}
 	covered, _ := s.Coverage()
-	return covered == Complete || s.Order.Planned && !s.Order.Misplaced
+	return covered == Complete || s.Order.Intended
 }

@@ -99,7 +99,7 @@
 //
 // [State.AppendBinary] writes, without separators or padding:
 //
-//	byte      version, 1
+//	byte      version, 2
 //	text ×4   tenant, prompt hash, session, chain
 //	optional  scope: schema version, domain revision, text ×5 (tenant, prompt hash, session,
 //	          catalog hash, entry), optional text (logical session)
@@ -110,10 +110,10 @@
 //	list      run ids; number: run seals whose id is not kept
 //	optional  ×3 anchors: plan commit ref, trace id, plan call index
 //	number ×4 seals, duplicates, late, rejected
-//	order     number rank; flags misplaced, planned, same, forgotten, first broken, last broken;
-//	          lists first rest, last rest; list of numbers executed
+//	order     number rank; flags misplaced, planned, same, forgotten, first broken, last broken,
+//	          intended; lists first rest, last rest; list of numbers executed
 //	facts     number ids; list of intervals (from, to); flag overflow; optional number declared;
-//	          flag miscount
+//	          flag miscount; number declared segments; flags unnumbered, end counted, end headed
 //	text ×2   producer head and signature verdicts; optional digest, optional signature
 //	          (text ×2), number of segments they were given at
 //	number ×4 first, last and end stream sequence, last at_ms
@@ -123,5 +123,6 @@
 // bytes and the bytes, a list its count and its items, a flag 0 or 1, an
 // optional a flag and, after 1, the value; a digest is 32 bytes. A reader
 // refuses another version and anything left over. A change of layout takes a
-// new version, and readers keep the old ones.
+// new version, and readers keep the old ones. Version 1 has neither intended nor
+// what follows miscount; its reader infers them, in doubt against completeness.
 package events

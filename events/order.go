@@ -26,6 +26,7 @@ type Order struct {
 	Rank      uint8 // of the last kind: 1 intent, 2 commit, 3 step, 4 seal; 0: no segment yet
 	Misplaced bool  // not intent_bound? comp_committed* step_executed* run_sealed*
 	Planned   bool  // a comp was committed
+	Intended  bool  // an intent was bound before any other segment or attempt
 	Same      bool  // the last commit says what the first does: Last is not used
 	First     Plan  // of the first commit anywhere
 	Last      Plan  // of the last commit

@@ -154,7 +154,7 @@ func TestAccumulated(t *testing.T) {
 	}
 	slices.SortFunc(states, bytes.Compare)
 	got := segments.Sum(bytes.Join(states, nil)).String()
-	const golden = "testdata/states-v1.sha256"
+	const golden = "testdata/states-v2.sha256"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got+"\n"), 0o644); err != nil {
 			t.Fatal(err)

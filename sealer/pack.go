@@ -53,8 +53,12 @@ func (p *packing) chain(record *store.ChainRecord, signature *segments.Signature
 	if err != nil {
 		return nil, err
 	}
+	facts := p.facts(signature, intake)
+	if facts.Declared, err = p.declared(); err != nil {
+		return nil, err
+	}
 	return &run.Chain{
-		Facts:    p.facts(signature, intake),
+		Facts:    facts,
 		Segments: p.segments(), Attempts: each(attempts), Preimages: p.preimages(), Rejected: p.rejections(),
 	}, nil
 }
@@ -83,13 +87,35 @@ func (p *packing) facts(signature *segments.Signature, intake *run.Intake) run.F
 		// The state is that of the moment when the end had been applied.
 		f.End = &run.Event{ID: s.LastEventID, ProducerSeq: s.LastSeq, Position: p.at}
 	}
-	if s.Facts.Declared != nil {
-		f.Declared = &run.Declared{Count: *s.Facts.Declared}
-	}
 	if s.GivenHead != nil {
 		f.Producer = &run.Producer{Head: *s.GivenHead, Segments: s.GivenSegments, Signature: s.GivenSignature}
 	}
 	return f
+}
+
+// declared says which count the producer declared last, and where: with the end,
+// or with a seal before it, which is a segment. States of earlier versions do not
+// know which one, and leave it to the domain of runs to find out.
+func (p *packing) declared() (*run.Declared, error) {
+	facts := &p.state.Facts
+	if facts.Declared == nil {
+		return nil, nil
+	}
+	d := &run.Declared{Count: *facts.Declared}
+	switch {
+	case facts.End.Counted:
+		d.At = p.at
+	case facts.DeclaredSegments > 0:
+		page, err := p.store.Segments(p.key, facts.DeclaredSegments-1, 1)
+		if err != nil {
+			return nil, fmt.Errorf("read segments: %w", err)
+		}
+		if len(page) == 0 {
+			return nil, fmt.Errorf("%w: segment %d is missing", ErrContradiction, facts.DeclaredSegments-1)
+		}
+		d.At = place(&page[0].Origin)
+	}
+	return d, nil
 }
 
 func (p *packing) intake(record *store.ChainRecord) (*run.Intake, error) {

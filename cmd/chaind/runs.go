@@ -31,8 +31,8 @@ type runsCmd struct {
 func (c *runsCmd) Help() string {
 	return `One line for each chain: outcome, conformity, coverage, segments, what was rejected or late, head, and where its
 evidence lies: a path below the daemon's artifacts directory (DATA_DIR/artifacts, unless its settings name another); what is
-in brackets is no path. Coverage is complete, unspecified or incomplete: what the producer's own numbers, and the broker's, say of
-holes. Below the list, where there is anything to say: the histories of the stream (a broker that lost messages begins
+in brackets is no path. Coverage is complete, unspecified or incomplete: whether what the producer declared reaches the end, and
+what its numbers, and the broker's, say of holes. Below the list, where there is anything to say: the histories of the stream (a broker that lost messages begins
 another one) and the ranges of messages that never came.
 
 Examples:

@@ -37,7 +37,7 @@ type Coverage string
 const (
 	Complete    Coverage = "complete"
 	Incomplete  Coverage = "incomplete"
-	Unspecified Coverage = "unspecified" // open, or the producer declared nothing to hold the record against
+	Unspecified Coverage = "unspecified" // open, or nothing that the producer declared covers the end
 	NotRecorded Coverage = "unrecorded"  // no daemon recorded the intake
 )
 

@@ -19,6 +19,9 @@ func (m *model) complete() *claim {
 		c.say(", the run has not ended.")
 	case coverage == Unspecified:
 		c.say(", the producer declared neither a count, nor numbers, nor a head up to the end.")
+		if len(m.numbers()) > 0 {
+			c.say(" Not every event has a number.")
+		}
 	default:
 		c.say(".")
 	}
@@ -69,15 +72,35 @@ func (m *model) coverage() (Coverage, []string) {
 		return Unspecified, why
 	case len(why) > 0:
 		return Incomplete, why
-	case len(numbers) > 0 || m.facts.Declared != nil || m.stated():
+	case len(numbers) > 0 && m.numbered() || m.counted() || m.stated():
 		return Complete, nil
 	}
 	return Unspecified, nil
 }
 
-// stated says that the producer's head speaks of the whole chain.
+// numbered says that every event that took effect has a number: one without
+// could be lost and no number would be missing.
+func (m *model) numbered() bool {
+	for e := range m.accepted() {
+		if e.ProducerSeq == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// counted says that the count came with the end, so that it covers all before.
+func (m *model) counted() bool {
+	return m.facts.Declared != nil && m.facts.End != nil && m.facts.Declared.At == m.facts.End.Position
+}
+
+// stated says that the producer's head came with the end. When the end is no
+// segment, a run seal before it may have brought the head, and more after it
+// may be lost.
 func (m *model) stated() bool {
-	return m.facts.Producer != nil && m.facts.Producer.Segments == uint64(len(m.segments)) && m.producerHeadAgrees()
+	p := m.facts.Producer
+	return p != nil && p.Segments == uint64(len(m.segments)) && m.producerHeadAgrees() &&
+		m.facts.End != nil && (!m.bareEnd() || m.order.Seals == 0)
 }
 
 func (m *model) producerHeadAgrees() bool {
@@ -208,7 +231,7 @@ func (m *model) tellEvents(c *claim) {
 	if numbers := m.numbers(); len(numbers) == 1 {
 		c.say(" The producer's numbers are %d to %d.", numbers[0].from, numbers[0].to)
 	}
-	if m.facts.End != nil && m.facts.End.ProducerSeq == nil && m.facts.Declared == nil && !m.stated() {
+	if m.facts.End != nil && m.facts.End.ProducerSeq == nil && !m.counted() && !m.stated() {
 		c.say(" Nothing that the producer declared covers the end.")
 	}
 	if rest := m.intake.rest; rest != nil {

@@ -173,7 +173,7 @@
 //
 //	chaind.run.complete_at_intake; cites intake
 //	  Intake: complete. | ✗ incomplete. | ✗ unspecified, the run has not ended.
-//	    | ✗ unspecified, the producer declared neither a count, nor numbers, nor a head up to the end.
+//	    | ✗ unspecified, the producer declared neither a count, nor numbers, nor a head up to the end.[ Not every event has a number.]
 //	    then, of these, those that apply
 //	      The producer's numbers have a hole: L({from} to {to}, …).
 //	      The producer declared N(n, "event"), and there are {n}.
@@ -217,8 +217,11 @@
 // accepted event without an id or with one that another has; a list out of
 // stream order; two events at one position; an event outside of first_ to last_;
 // a segment without an event; a count declared after the end). Otherwise it is
-// complete when the producer gave numbers, a count, or a head of the last
-// segment, and unspecified without.
+// complete when something of the producer's covers the end: numbers, of which no
+// segment, attempt or end is without one; a count declared at the position of the
+// end; or a head of the last segment, when the end is a segment or none is a run
+// seal (else a run seal before the end may have brought the head). It is
+// unspecified without: what was lost behind the last declaration nothing misses.
 //
 // # Verdicts
 //

@@ -17,6 +17,9 @@ func TestAnyStreamRederives(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newScript(t)
 		s.mute = rapid.Bool().Draw(rt, "mute")
+		if rapid.Bool().Draw(rt, "odd") {
+			s.odd = func(members object) { oddly(rt, s, members) }
+		}
 		for range rapid.IntRange(1, 14).Draw(rt, "events") {
 			act(rt, s)
 		}
@@ -37,11 +40,72 @@ func TestAnyStreamRederives(t *testing.T) {
 	})
 }
 
+// TestCoverageAgrees: of short runs that end, whose producer declares what it
+// likes with which event it likes, the bundle says what the state machine says.
+func TestCoverageAgrees(t *testing.T) {
+	t.Parallel()
+	seen := map[run.Coverage]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 10 {
+			s := newScript(t)
+			s.mute, s.odd = rapid.IntRange(0, 3).Draw(rt, "mute") == 0, func(members object) { oddly(rt, s, members) }
+			for range rapid.IntRange(0, 3).Draw(rt, "events") {
+				switch rapid.IntRange(0, 4).Draw(rt, "act") {
+				case 0:
+					s.step("list", 0, 1)
+				case 1:
+					s.begin("list")
+				case 2:
+					s.send("step", object{"surprise": 1})
+				default:
+					seal := s.sealed("succeeded", artifact())
+					seal["scope"], seal["more"] = scopeObject(), true
+					s.send("seal", seal)
+				}
+			}
+			if rapid.Bool().Draw(rt, "bare") {
+				s.send("seal", s.bare("failed", ""))
+			} else {
+				seal := s.sealed("succeeded", artifact())
+				seal["scope"] = scopeObject()
+				s.send("seal", seal)
+			}
+			state := s.history().fixed
+			want, why := state.Coverage()
+			got := summarize(t, write(t, s.history().chain(), run.QuestionCompleteness, run.DefaultKeep))
+			if got.Coverage != run.Coverage(want) {
+				rt.Fatalf("the bundle says %s %q, the state %s %v: %+v", got.Coverage, got.Unmet, want, why, state.Facts)
+			}
+			seen[got.Coverage]++
+		}
+	})
+	if seen[run.Complete] < 20 || seen[run.Incomplete] < 20 || seen[run.Unspecified] < 20 {
+		t.Errorf("chains by coverage: %v", seen)
+	}
+}
+
+// oddly takes from an event some of what the producer declared with it, or
+// declares something else.
+func oddly(rt *rapid.T, s *script, members object) {
+	for _, name := range []string{"producer_seq", "event_count", "producer_head"} {
+		if members[name] == nil || rapid.IntRange(0, 2).Draw(rt, name) > 0 {
+			continue
+		}
+		delete(members, name)
+		if name == "producer_head" {
+			delete(members, "producer_signature")
+		}
+	}
+	if members["event_count"] != nil && rapid.IntRange(0, 3).Draw(rt, "miscount") == 0 {
+		members["event_count"] = s.n + rapid.Uint64Range(0, 2).Draw(rt, "count")
+	}
+}
+
 // act sends one event of a run that goes as it may.
 func act(rt *rapid.T, s *script) {
 	id := rapid.SampledFrom([]string{"list", "pick", "close", `o"dd` + "\u2028"}).Draw(rt, "step")
 	n := rapid.IntRange(0, 3).Draw(rt, "n")
-	switch rapid.IntRange(0, 10).Draw(rt, "act") {
+	switch rapid.IntRange(0, 11).Draw(rt, "act") {
 	case 0:
 		s.intent()
 	case 1, 2:
@@ -65,5 +129,9 @@ func act(rt *rapid.T, s *script) {
 	case 10:
 		outcome := []string{"succeeded", "failed", "cancelled", "abandoned"}[n]
 		s.send("seal", s.bare(outcome, "because"))
+	case 11:
+		for range rapid.SampledFrom([]int{1, 2, 101}).Draw(rt, "rejections") {
+			s.send("step", object{"surprise": n})
+		}
 	}
 }

@@ -28,9 +28,10 @@ var (
 type script struct {
 	tb     testing.TB
 	at     *histories
-	stream uint64 // sequence of the last message
-	n      uint64 // events sent
-	mute   bool   // neither numbers nor counts nor heads
+	stream uint64       // sequence of the last message
+	n      uint64       // events sent
+	mute   bool         // neither numbers nor counts nor heads
+	odd    func(object) // changes what is declared with an event; nil: nothing
 }
 
 func newScript(tb testing.TB) *script {
@@ -44,6 +45,9 @@ type object = map[string]any
 // send delivers an event; its id and number are added.
 func (s *script) send(verb events.Verb, members object) {
 	s.skip(verb, members)
+	if s.odd != nil {
+		s.odd(members)
+	}
 	s.deliver(verb, members)
 }
 
