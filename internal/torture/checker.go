@@ -1,20 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/chaind/chaind/events"
-	"github.com/chaind/chaind/segments"
+	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/store"
-	"github.com/chaind/chaind/verifier"
 )
 
 // verdict is what the checker found.
@@ -59,20 +57,22 @@ func (v *verdict) print(out io.Writer) {
 
 // check compares what the producers say with what is there.
 func check(ctx context.Context, w *world) (*verdict, error) {
-	v := &verdict{tallies: map[string]int{}}
-	s, err := openStore(w)
+	c, err := newChecker(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	report, err := s.Check(ctx, nil)
-	if err != nil {
+	defer c.store.Close()
+	return c.v, c.all(ctx)
+}
+
+// newChecker walks the store, and reads the diaries. The store is the caller's to
+// close.
+func newChecker(ctx context.Context, w *world) (_ *checker, err error) {
+	c := &checker{v: &verdict{tallies: map[string]int{}}, artifacts: filepath.Join(w.dataDir, "artifacts"), stories: map[events.Key]*story{},
+		facts: map[events.Key]*facts{}, anchors: map[string]anchors{}, files: map[string]file{}}
+	if c.trust, err = trusted(); err != nil {
 		return nil, err
 	}
-	for _, f := range report.Findings {
-		v.wrong(f.Chain, "the store is damaged: %s %s %s", f.Class, f.Bucket, f.Detail)
-	}
-	c := &checker{v: v, store: s, artifacts: filepath.Join(w.dataDir, "artifacts"), stories: map[events.Key]*story{}}
 	for i := range producers {
 		diary, err := readDiary(w.diary(i))
 		if err != nil {
@@ -82,48 +82,73 @@ func check(ctx context.Context, w *world) (*verdict, error) {
 			c.stories[s.key] = s
 		}
 	}
-	return v, c.all(ctx)
+	if c.store, err = openStore(w); err != nil {
+		return nil, err
+	}
+	report, err := c.store.Check(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, c.store.Close())
+	}
+	for _, f := range report.Findings {
+		c.v.wrong(f.Chain, "the store is damaged: %s %s %s", f.Class, f.Bucket, f.Detail)
+	}
+	return c, nil
 }
 
 type checker struct {
 	v         *verdict
 	store     *store.Store
 	artifacts string
+	trust     *keys.TrustList
 	stories   map[events.Key]*story
+	facts     map[events.Key]*facts
 	lost      []store.LostRange
+	anchors   map[string]anchors // of each producer
+	files     map[string]file    // that must be there, by path below artifacts
 }
 
 func (c *checker) all(ctx context.Context) error {
 	if err := c.history(); err != nil {
 		return err
 	}
-	found, err := keys(c.store)
+	found, err := chains(c.store)
 	if err != nil {
 		return err
 	}
-	there := map[events.Key]bool{}
 	for _, key := range found {
-		there[key] = true
-		s := c.stories[key]
-		if s == nil {
+		if c.stories[key] == nil {
 			c.v.wrong(key, "no producer ever wrote it")
 			continue
 		}
-		f, err := readFacts(c.store, key)
-		if err != nil {
-			return err
-		}
-		c.chain(s, f)
-		if err := c.evidence(ctx, s, f); err != nil {
+		if c.facts[key], err = readFacts(c.store, key); err != nil {
 			return err
 		}
 	}
+	c.anchor()
 	for key, s := range c.stories {
-		if !there[key] {
+		f := c.facts[key]
+		if f == nil {
 			c.chain(s, &facts{})
+			continue
+		}
+		undisturbed := c.chain(s, f)
+		if err := c.sealed(ctx, s, f, undisturbed); err != nil {
+			return err
 		}
 	}
-	return nil
+	return c.tree()
+}
+
+// anchor finds out what is known of the epochs of acknowledgements.
+func (c *checker) anchor() {
+	for key, f := range c.facts {
+		a := c.anchors[key.Tenant]
+		a.anchor(c.stories[key], f)
+		c.anchors[key.Tenant] = a
+	}
+	for _, a := range c.anchors {
+		a.sort()
+	}
 }
 
 // history reads what the daemon knows to be lost.
@@ -150,8 +175,9 @@ func (c *checker) history() error {
 	return nil
 }
 
-// chain wants every message of a chain where it must be, and no others.
-func (c *checker) chain(s *story, f *facts) {
+// chain wants every message of a chain where it must be, and no others. It tells
+// whether nothing happened to the chain.
+func (c *checker) chain(s *story, f *facts) (undisturbed bool) {
 	c.v.count("chains, " + s.flavour)
 	missing := false
 	for _, t := range s.told {
@@ -162,9 +188,7 @@ func (c *checker) chain(s *story, f *facts) {
 	}
 	c.foreign(s, f)
 	c.order(s, f)
-	if f.record != nil {
-		c.coverage(s, f, missing)
-	}
+	return f.record != nil && c.coverage(s, f, missing)
 }
 
 // message reports whether the message is there.
@@ -189,7 +213,7 @@ func (c *checker) message(s *story, f *facts, t *told) (there bool) {
 		return true
 	case !t.isAcked():
 		return true // nobody was told that it is safe
-	case c.named(t) && !t.durable:
+	case c.named(s, t) && !t.durable:
 		c.v.count("named as lost")
 		return false
 	case t.durable:
@@ -216,10 +240,13 @@ func (c *checker) usurped(s *story, f *facts, event *told) bool {
 	return slices.ContainsFunc(s.told, func(t *told) bool { return t.id == event.id && t.sum != event.sum && len(f.at(t)) > 0 })
 }
 
-// named tells whether every acknowledged copy is in a lost range.
-func (c *checker) named(t *told) bool {
+// named tells whether every acknowledged copy is in a lost range, of an epoch in
+// which it can have been acknowledged: sequences come again.
+func (c *checker) named(s *story, t *told) bool {
 	for _, copy := range t.acked {
-		if !slices.ContainsFunc(c.lost, func(l store.LostRange) bool { return l.From <= copy.seq && copy.seq <= l.To }) {
+		if !slices.ContainsFunc(c.lost, func(l store.LostRange) bool {
+			return l.From <= copy.seq && copy.seq <= l.To && c.anchors[s.key.Tenant].possible(copy.order, l.Epoch)
+		}) {
 			return false
 		}
 	}
@@ -268,7 +295,7 @@ func (c *checker) order(s *story, f *facts) {
 
 // coverage wants chains that lost something to say so, and undisturbed ones to
 // be complete and to have the head that their producer computed.
-func (c *checker) coverage(s *story, f *facts, missing bool) {
+func (c *checker) coverage(s *story, f *facts, missing bool) (undisturbed bool) {
 	coverage, why := f.record.Coverage()
 	switch {
 	case missing && f.record.Fixed == nil:
@@ -282,12 +309,13 @@ func (c *checker) coverage(s *story, f *facts, missing bool) {
 	}
 	calm := !missing && s.flavour == flavourPublished && s.finished && len(s.resumed) == 0 && len(f.record.Lost) == 0 && c.oneEpoch(f)
 	if !calm {
-		return
+		return false
 	}
 	c.v.count("undisturbed chains")
 	if coverage != events.Complete || f.record.State.ProducerHead != events.HeadAgrees {
 		c.v.wrong(s.key, "undisturbed, and its coverage is %s %v, its producer's head %q", coverage, why, f.record.State.ProducerHead)
 	}
+	return true
 }
 
 // beganAnew tells whether another life of the producer took the chain up when
@@ -317,49 +345,4 @@ func (c *checker) oneEpoch(f *facts) bool {
 		}
 	}
 	return true
-}
-
-// expected is the exit code for conforming evidence: a run that was cancelled or
-// abandoned has no run seal, which verification tells.
-func expected(r *verifier.Report) int {
-	if r.SealCount == 0 {
-		return 3
-	}
-	return 0
-}
-
-// evidence wants a file for each chain that ended with segments, which verifies
-// with the head that the store has.
-func (c *checker) evidence(ctx context.Context, s *story, f *facts) error {
-	end, seal := f.record.Fixed, f.record.Seal
-	if end == nil {
-		return nil
-	}
-	if seal == nil {
-		c.v.wrong(s.key, "it ended and has no evidence")
-		return nil
-	}
-	if end.State.Head == nil {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(c.artifacts, filepath.FromSlash(seal.Path)))
-	if err != nil {
-		c.v.wrong(s.key, "its evidence cannot be read: %v", err)
-		return nil
-	}
-	if segments.Sum(text) != seal.SHA256 {
-		c.v.wrong(s.key, "its evidence is not what was sealed")
-	}
-	r := verifier.Evidence(ctx, bytes.NewReader(text), verifier.Options{ExpectHead: end.State.Head, Location: verifier.LocationOf(seal.Path)})
-	conformity, _ := end.State.Conformity()
-	c.v.count(fmt.Sprintf("evidence, %s, exit %d", conformity, r.ExitCode))
-	switch {
-	case r.ComputedHead == nil || *r.ComputedHead != *end.State.Head || r.Segments != end.State.Segments:
-		c.v.wrong(s.key, "its evidence is of another chain: %s", r.Summary)
-	case conformity == events.Conforming && r.ExitCode != expected(r):
-		c.v.wrong(s.key, "its evidence does not verify: %s", r.Summary)
-	case conformity != events.Conforming && r.ExitCode != 2:
-		c.v.wrong(s.key, "%s, and verification says %d: %s", conformity, r.ExitCode, r.Summary)
-	}
-	return nil
 }

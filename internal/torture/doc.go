@@ -27,6 +27,14 @@
 //   - chains that lost something to say so, and undisturbed ones to be complete
 //     and to agree with the head that their producer computed
 //   - evidence for each chain that ended, which verifies and has the right head
+//   - a trust bundle for each chain that ended, which verifies and says of outcome,
+//     coverage, losses, epochs, rejections, counts, heads and every single event what
+//     the store has and the producer wrote down, as of the end: what came later is
+//     not in it
+//   - all of these signed with the daemon's key, each where its name and the pointers
+//     and histories say, and no other file beside them
+//   - losses that are named in the epoch in which the event was acknowledged: a
+//     broker that was rolled back gives sequences again
 //   - no findings in a walk over the whole store
 //
 // The disk is a small tmpfs, which needs the right to mount; without it the disk

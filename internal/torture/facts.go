@@ -31,8 +31,8 @@ func openStore(w *world) (*store.Store, error) {
 	return store.OpenReadOnly(store.Config{Dir: filepath.Join(w.dataDir, "store")})
 }
 
-// keys lists all chains.
-func keys(s *store.Store) ([]events.Key, error) {
+// chains lists all chains.
+func chains(s *store.Store) ([]events.Key, error) {
 	var all []events.Key
 	q := store.ChainQuery{Limit: store.MaxPage}
 	for {
@@ -126,4 +126,26 @@ func (f *facts) refused(t *told) bool {
 		}
 	}
 	return false
+}
+
+// upTo gives the places that the chain had when it ended, and whether more came
+// afterwards.
+func (f *facts) upTo(end *store.Fixed) (places []place, later bool) {
+	for _, p := range f.places {
+		if p.kind != "late" {
+			places = append(places, p)
+		}
+	}
+	rejected := f.rejectedUpTo(end.RejectedUpTo)
+	return places, len(places) < len(f.places) || len(rejected) < len(f.rejected)
+}
+
+// rejectedUpTo gives the first rejections, up to one of the store's numbers.
+func (f *facts) rejectedUpTo(id uint64) []events.Rejection {
+	for i, r := range f.rejected {
+		if r.ID > id {
+			return f.rejected[:i]
+		}
+	}
+	return f.rejected
 }

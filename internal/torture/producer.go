@@ -197,11 +197,11 @@ func (r *run) all(steps int) error {
 		topo[i] = fmt.Sprint("s", i)
 	}
 	plan := segments.Sum([]byte("plan of " + r.chain))
-	err := r.send(whatEvent, func(ctx context.Context, id string) (emitter.Sent, error) {
+	err := r.send(entry{What: whatEvent}, func(ctx context.Context, id string) (emitter.Sent, error) {
 		return r.pub.Intent(ctx, emitter.Intent{EventID: id, Text: "do " + r.chain})
 	})
 	if err == nil {
-		err = r.send(whatEvent, func(ctx context.Context, id string) (emitter.Sent, error) {
+		err = r.send(entry{What: whatEvent}, func(ctx context.Context, id string) (emitter.Sent, error) {
 			return r.pub.Commit(ctx, emitter.Commit{EventID: id, PlanDigest: &plan, StepTopo: topo})
 		})
 	}
@@ -218,14 +218,14 @@ func (r *run) all(steps int) error {
 }
 
 func (r *run) step(id string, index uint32) error {
-	err := r.send(whatEvent, func(ctx context.Context, event string) (emitter.Sent, error) {
+	err := r.send(entry{What: whatEvent}, func(ctx context.Context, event string) (emitter.Sent, error) {
 		return r.pub.Attempt(ctx, emitter.Attempt{EventID: event, StepID: id, StepIndex: index})
 	})
 	if err != nil {
 		return err
 	}
 	parsed := segments.Sum([]byte(r.chain + id))
-	return r.send(whatEvent, func(ctx context.Context, event string) (emitter.Sent, error) {
+	return r.send(entry{What: whatEvent}, func(ctx context.Context, event string) (emitter.Sent, error) {
 		return r.pub.Step(ctx, emitter.Step{EventID: event, StepID: id, StepIndex: index, SourceLine: "x = f()", ParsedDigest: &parsed})
 	})
 }
@@ -238,7 +238,7 @@ func (r *run) seal(outcome events.Outcome, resumed bool) error {
 	} else {
 		seal.Reason = "torture"
 	}
-	err := r.send(whatSeal, func(ctx context.Context, id string) (emitter.Sent, error) {
+	err := r.send(entry{What: whatSeal, Outcome: string(outcome)}, func(ctx context.Context, id string) (emitter.Sent, error) {
 		seal.EventID = id
 		return r.pub.Seal(ctx, seal)
 	})
@@ -249,11 +249,11 @@ func (r *run) seal(outcome events.Outcome, resumed bool) error {
 }
 
 // send publishes one event with an id that no life of a producer uses again.
-func (r *run) send(what string, publish func(context.Context, string) (emitter.Sent, error)) error {
+func (r *run) send(e entry, publish func(context.Context, string) (emitter.Sent, error)) error {
 	<-r.pace.C
 	id := fmt.Sprintf("%s.%x.%d", r.chain, r.rnd.Uint64(), r.n)
 	r.n++
-	e := entry{Do: doTry, Chain: r.chain, What: what, N: r.n, ID: id}
+	e.Do, e.Chain, e.N, e.ID = doTry, r.chain, r.n, id
 	if err := r.diary.write(e); err != nil {
 		return err
 	}
@@ -264,6 +264,9 @@ func (r *run) send(what string, publish func(context.Context, string) (emitter.S
 		return err
 	}
 	e.Do, e.Sum, e.Seq = doAck, sent.Sum.String(), sent.StreamSeq
+	if head, known := r.pub.Head(); e.What == whatSeal && known && head != nil {
+		e.Head = head.String()
+	}
 	if err := r.diary.write(e); err != nil || r.rnd.IntN(durablyOne) != 0 {
 		return err
 	}

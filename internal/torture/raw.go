@@ -60,6 +60,9 @@ func (p *producer) give(chain, what string, n int) error {
 	<-p.pace.C
 	subject, id, payload := message(p.name, chain, what, n)
 	e := entry{Do: doTry, Chain: chain, What: what, N: n, ID: id, Sum: segments.Sum(payload).String()}
+	if what == whatSeal {
+		e.Outcome = string(events.Failed)
+	}
 	if err := p.diary.write(e); err != nil {
 		return err
 	}

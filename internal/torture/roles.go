@@ -65,6 +65,9 @@ func playBroker(ctx context.Context, args []string) error {
 	return nil
 }
 
+// seedHex is the key that the daemon signs with.
+const seedHex = "7077757274757265207077757274757265207077757274757265207077757274"
+
 // playDaemon takes the data directory, the broker's URL and the address of the
 // read API.
 func playDaemon(ctx context.Context, args []string) error {
@@ -72,6 +75,7 @@ func playDaemon(ctx context.Context, args []string) error {
 		DataDir:    args[0],
 		NATS:       daemon.NATSConfig{URL: args[1]},
 		HTTP:       daemon.HTTPConfig{Listen: args[2]},
+		Keys:       daemon.KeyConfig{SeedHex: seedHex},
 		CheckEvery: 10 * time.Second,
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, func(daemon.Info) { ready() })

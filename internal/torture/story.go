@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type told struct {
 	order         int    // position of the first attempt in the chain
 	acked         []copy // acknowledged copies, in order
 	durable       bool
+
+	outcome, head string // of a seal: what the producer ends the chain as, and its head; "": not known
 }
 
 // copy is one acknowledged copy of a message.
@@ -77,6 +80,7 @@ func (s *story) add(e entry, order int) {
 	}
 	t := s.told[i]
 	t.sum = e.Sum
+	t.outcome, t.head = cmp.Or(t.outcome, e.Outcome), cmp.Or(t.head, e.Head)
 	if e.Do == doAck {
 		t.acked = append(t.acked, copy{e.Seq, order})
 	}

@@ -119,6 +119,21 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 			f.places = f.places[:2]
 			c.lost = []store.LostRange{{From: 3, To: 9}}
 		}, 0},
+		"missing, and named in another epoch": {func(_ *story, f *facts, c *checker) {
+			f.places = f.places[:2]
+			c.lost = []store.LostRange{{Epoch: 1, From: 3, To: 9}}
+			c.anchors = map[string]anchors{key.Tenant: {{order: 2, epoch: 2}, {order: 5, epoch: 2}}}
+		}, 1},
+		"missing, and named in a later epoch": {func(_ *story, f *facts, c *checker) {
+			f.places = f.places[:2]
+			c.lost = []store.LostRange{{Epoch: 2, From: 3, To: 9}}
+			c.anchors = map[string]anchors{key.Tenant: {{order: 1, epoch: 1}, {order: 5, epoch: 1}}}
+		}, 1},
+		"missing, and named, where an epoch begins": {func(_ *story, f *facts, c *checker) {
+			f.places = f.places[:2]
+			c.lost = []store.LostRange{{Epoch: 1, From: 3, To: 9}}
+			c.anchors = map[string]anchors{key.Tenant: {{order: 2, epoch: 1}, {order: 5, epoch: 2}}}
+		}, 0},
 		"durable, missing, named": {func(s *story, f *facts, c *checker) {
 			f.places = f.places[:2]
 			c.lost = []store.LostRange{{From: 3, To: 9}}
@@ -166,5 +181,31 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 				t.Errorf("%d violations, want %d: %q", len(v.violations), c.wrong, v.violations)
 			}
 		})
+	}
+}
+
+// What is in the store, rejected or not, tells the epochs of acknowledgements, and
+// those of the others lie between.
+func TestEpochsOfAcknowledgements(t *testing.T) {
+	sum := func(text string) string { return segments.Sum([]byte(text)).String() }
+	one := func(id string, seq uint64, order int) *told {
+		return &told{what: whatEvent, id: id, sum: sum(id), order: order, acked: []copy{{seq, order}}}
+	}
+	s := &story{told: []*told{one("a", 7, 10), one("lost", 8, 20), one("b", 9, 30), one("c", 8, 40), one("again", 9, 50)}}
+	s.told[4].acked[0].seq = 99 // a copy: what is in the chain is another
+	f := &facts{
+		places: []place{{id: "a", sum: sum("a"), epoch: 1, seq: 7}, {id: "c", sum: sum("c"), epoch: 3, seq: 8}, {id: "again", sum: sum("again"), epoch: 9, seq: 9}},
+		rejected: []events.Rejection{{Sum: segments.Sum([]byte("b")), Epoch: 2, Message: events.Message{StreamSeq: 9}},
+			{Sum: segments.Sum([]byte("lost")), Epoch: 7, Message: events.Message{StreamSeq: 1}}},
+	}
+	var a anchors
+	a.anchor(s, f)
+	a.sort()
+	for order, epochs := range map[int][2]uint32{5: {0, 1}, 20: {1, 2}, 30: {1, 2}, 35: {2, 3}, 45: {3, 1 << 30}} {
+		for epoch := range uint32(12) {
+			if want := epochs[0] <= epoch && epoch <= epochs[1]; a.possible(order, epoch) != want {
+				t.Errorf("at %d, epoch %d: want %t", order, epoch, want)
+			}
+		}
 	}
 }
