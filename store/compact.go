@@ -227,7 +227,8 @@ func (c *compaction) takePlace(r *CompactReport) error {
 		return err
 	}
 	r.After = info.Size()
-	if err := c.step("lower the mark", func() error { return s.mark.write(s.identity.id, r.After) }); err != nil {
+	lower := mark{id: s.identity.id, size: r.After, life: s.mark.life} // transactions are counted anew
+	if err := c.step("lower the mark", func() error { return s.mark.write(lower) }); err != nil {
 		return err
 	}
 	s.open.Lock()
@@ -245,7 +246,8 @@ func (c *compaction) takePlace(r *CompactReport) error {
 		err = c.step("sync the name", func() error { return syncRoot(s.mark.root) })
 	}
 	old := s.db
-	s.db, s.mark.f = c.db, c.f
+	s.db, s.mark.f, s.tx = c.db, c.f, 0
+	s.renew.Store(true)
 	if closing := old.Close(); closing != nil {
 		s.cfg.Logger.Warn("the old database file was not closed", "err", closing)
 	}

@@ -20,12 +20,14 @@
 // # Files
 //
 // The directory holds chaind.db and store.id, and during creation, growth and
-// compaction a file whose name begins with "creating-". store.id is one line, "chaind store
+// compaction a file whose name begins with "creating-". store.id is a line "chaind store
 // {32 hex digits} has had {decimal} bytes": the identity and the least size of the
-// database, so that a truncated or foreign one shows before it is mapped. A
-// backup is chaind.db alone: a database that lies there without its mark is a
-// restored one: all its pages are walked before it is mapped, since a torn copy may
-// lead in circles, and its streams begin new epochs ("restored").
+// database, so that a truncated or foreign one shows before it is mapped; and one
+// "life {32 hex digits} has had {decimal} transactions", by which an older one shows. A
+// backup is chaind.db alone: a database that lies there without its mark, or with that
+// of a later life, is a restored one: all its pages are walked (without a mark, before
+// it is mapped), since a torn copy may lead in circles, and its streams begin new
+// epochs ("restored").
 //
 // # Layout, schema version 2
 //
@@ -44,6 +46,7 @@
 //	table         tag  key                              payload
 //	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
 //	                   "settings", 0, arrival number    epoch, stream settings that weaken what arrives from then on
+//	                   "life"                           random name of this part of the file's history, and that before
 //	journal       j    arrival number [, count less 1]  entry: what happened to which chain
 //	preimages     p    arrival number                   texts that came with the entry, as kept
 //	rejections    r    rejection ID                     the rejected message, class, digests

@@ -41,6 +41,9 @@ const (
 	// MaxCheckpoint bounds the bytes of a Checkpoint: the findings, and some.
 	MaxCheckpoint = 16 << 20
 
+	// markEvery is how many transactions the mark may be behind in one life. It
+	// costs two fsyncs beside those of so many commits.
+	markEvery = 4096
 	// maxMarkSize bounds the bytes of the mark file.
 	maxMarkSize = 256
 	// minPageSize and maxPageSize are what a bbolt file may have, in bytes.

@@ -226,7 +226,7 @@ func (s *Store) openFile(f *os.File) error {
 		return err
 	}
 	s.mark.f = f
-	if err := s.settle(); err != nil {
+	if err := s.settle(pages); err != nil {
 		s.db.Close()
 		return err
 	}
@@ -267,9 +267,14 @@ func (s *Store) openDB(f *os.File) (err error) {
 }
 
 // settle reads who the store is and what was going on.
-func (s *Store) settle() error {
+func (s *Store) settle(pages *pageFile) error {
 	if err := s.readIdentity(); err != nil || s.upgrading {
 		return err
+	}
+	if s.restored && s.mark.id != "" { // without a mark they were looked at before
+		if err := pages.structure(); err != nil {
+			return err
+		}
 	}
 	if err := s.recover(); err != nil {
 		return err
@@ -305,7 +310,8 @@ func (s *Store) readIdentity() (err error) {
 	if tx.Bucket([]byte(tableMeta.name)) == nil || tx.Bucket([]byte(tableMeta.name)).Get(metaIdentity) == nil {
 		return fmt.Errorf("%w: a database, but not of chaind", ErrForeign)
 	}
-	if _, err := newView(tx).read(tableMeta, metaIdentity, &s.identity); err != nil {
+	v := newView(tx)
+	if _, err := v.read(tableMeta, metaIdentity, &s.identity); err != nil {
 		return err
 	}
 	switch id := s.identity; {
@@ -320,7 +326,7 @@ func (s *Store) readIdentity() (err error) {
 	case s.mark.id == "" && !s.readOnly:
 		s.cfg.Logger.Info("store without a size mark: new, or a restored backup", "store", id.id)
 	}
-	return nil
+	return s.readLife(v, tx)
 }
 
 func randomHex() (string, error) {

@@ -35,6 +35,7 @@ func (s *Store) recover() error {
 	s.chains, s.epochs, s.n = chains, epochs, n
 	s.mu.Unlock()
 	s.dirty, s.recent, s.stale, s.idSlots = dirty, list.New(), false, 0
+	s.renew.Store(true) // as far as the last attempt took note of it
 	return nil
 }
 

@@ -5,12 +5,12 @@ package store
 const WhyRestored = "restored"
 
 // noteRestore begins a new epoch of each stream when the database lies there
-// without its mark, as a backup does: what this store had applied and lost again
+// without its mark, as a backup does, or beside the mark of a later one (see life): what this store had applied and lost again
 // cannot be told from what it never saw, so the history must show the seam. The
 // new epochs go on where the backup ends. It comes before the mark is written:
 // a crash in between notes the restore twice, never not at all.
 func (s *Store) noteRestore() error {
-	if s.mark.id != "" || len(s.epochs) == 0 {
+	if !s.restored || len(s.epochs) == 0 {
 		return nil
 	}
 	op := func(w *writer) error {

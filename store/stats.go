@@ -57,6 +57,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	var n int64
 	out := &backupWriter{ctx: ctx, w: w}
 	err := s.view(func(v *view) (err error) {
+		s.renew.Store(true) // what is committed from here on is not in the copy
 		n, err = v.tx.WriteTo(out)
 		return err
 	})

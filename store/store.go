@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaind/chaind/events"
@@ -65,6 +66,12 @@ type Store struct {
 	existing  bool   // none is made
 	mark      *mark
 	torn      bool // one meta page was damaged when the store was opened
+	restored  bool // it is an older copy of itself, or lies there without a mark
+
+	life  life        // writer's: as committed
+	begun bool        // writer's: that life, by this process
+	tx    uint64      // writer's: the last one that is durable
+	renew atomic.Bool // a new life is due
 
 	// open is held by every call for reading, and by Close for writing.
 	open   sync.RWMutex
@@ -157,6 +164,9 @@ func (s *Store) Close() error {
 	s.open.Lock()
 	defer s.open.Unlock()
 	s.closed = true
+	if s.begun && s.fatal == nil {
+		s.lastMark()
+	}
 	if err := errors.Join(s.db.Close(), s.mark.root.Close()); err != nil {
 		return sealOff("close store", err)
 	}

@@ -185,8 +185,12 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 	if hook := s.testingOnly.commit; hook != nil {
 		commit = func() error { return hook(tx) }
 	}
+	tx64 := uint64(tx.ID())
 	if err := commit(); err != nil {
 		return s.commitFailed(err)
+	}
+	if s.tx = tx64; s.w.life != nil {
+		s.life, s.begun = *s.w.life, true
 	}
 	s.raiseMark()
 	if hook := s.testingOnly.afterCommit; hook != nil {
@@ -245,7 +249,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	clear(w.epochs)
 	clear(w.touched)
 	w.touched = w.touched[:0]
-	w.ids, w.newJobs, w.newRejections = nil, false, false
+	w.life, w.ids, w.newJobs, w.newRejections = nil, nil, false, false
 }
 
 // publish lets readers see the committed transaction.

@@ -30,6 +30,8 @@ type writer struct {
 	created map[events.Key]*chain
 	epochs  map[string]*Epoch // changed ones, by stream name
 
+	life *life // begun in the transaction; nil: none
+
 	newJobs, newRejections bool
 }
 
@@ -131,6 +133,9 @@ func (w *writer) finish() error {
 		return err
 	}
 	if err := w.flushDue(); err != nil {
+		return err
+	}
+	if err := w.renewLife(); err != nil {
 		return err
 	}
 	w.n.tail = w.tail()
