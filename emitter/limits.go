@@ -34,6 +34,9 @@ const (
 	// DefaultStopTimeout bounds the wait for the running Append at a stop.
 	DefaultStopTimeout = 15 * time.Second
 
+	// leaderTimeout bounds the wait for one message that is read directly.
+	leaderTimeout = 5 * time.Second
+
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 5 * time.Second
 

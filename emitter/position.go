@@ -2,7 +2,6 @@ package emitter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -70,14 +69,11 @@ func (s *session) same(ctx context.Context, seq uint64) (same, known bool, err e
 	if !known || err != nil {
 		return false, false, err
 	}
-	raw, err := s.stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, false, nil // trimmed since, or still lost
+	m, there, err := s.message(ctx, seq, true)
+	if err != nil || !there { // trimmed since, or still lost
+		return false, false, err
 	}
-	if err != nil {
-		return false, false, fmt.Errorf("read message %d: %w", seq, err)
-	}
-	return had == Applied{Sum: segments.Sum(raw.Data), BrokerMS: unixMS(raw.Time)}, true, nil
+	return had == Applied{Sum: segments.Sum(m.Payload), BrokerMS: m.BrokerMS}, true, nil
 }
 
 func (s *session) appliedAt(seq uint64) (Applied, bool, error) {

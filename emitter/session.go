@@ -197,35 +197,48 @@ func (s *session) accept(m events.Message, reply *nats.Msg, more bool) bool {
 }
 
 // fill gets past the next sequence below upTo that was not delivered: the
-// message is read directly from the stream if it is there, and what lies
-// before it, or before upTo, is lost.
+// message is read directly from the stream's leader if it is there, and what
+// lies before it, or before upTo, is lost.
 func (s *session) fill(ctx context.Context, upTo uint64) error {
-	raw, err := s.stream.GetMsg(ctx, s.next, jetstream.WithGetMsgSubject(">"))
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return fmt.Errorf("read message %d: %w", s.next, err)
+	m, there, err := s.message(ctx, s.next, false)
+	if err != nil {
+		return err
 	}
-	there := err == nil && raw.Sequence < upTo
-	if there {
-		upTo = raw.Sequence
+	end := upTo // of what is lost
+	if there = there && m.StreamSeq < upTo; there {
+		end = m.StreamSeq
 	}
-	if upTo > s.next {
-		if !s.hand.lose(lostRange{from: s.next, to: upTo - 1, why: s.lostWhy(ctx, upTo)}) {
+	if end > s.next {
+		why, err := s.lostWhy(ctx, end, upTo)
+		if err != nil {
+			return err
+		}
+		if !s.hand.lose(lostRange{from: s.next, to: end - 1, why: why}) {
 			return context.Cause(ctx)
 		}
-		s.next = upTo
-		s.received.Store(upTo - 1)
+		s.next = end
+		s.received.Store(end - 1)
 	}
-	if there && !s.accept(events.Message{Subject: raw.Subject, Payload: raw.Data, StreamSeq: raw.Sequence, BrokerMS: unixMS(raw.Time)}, nil, false) {
+	if there && !s.accept(m, nil, false) {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-func (s *session) lostWhy(ctx context.Context, upTo uint64) string {
-	if info, err := s.stream.Info(ctx); err == nil && info.State.FirstSeq < upTo {
-		return LostDeleted
+// lostWhy says why nothing is left before end, of a leader that knows of the
+// message at delivered: one that does not is of another history, which the next
+// session looks into.
+func (s *session) lostWhy(ctx context.Context, end, delivered uint64) (string, error) {
+	info, err := s.stream.Info(ctx)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look at stream: %w", err)
+	case identity(info) != s.id || info.State.LastSeq < delivered:
+		return "", errChanged
+	case info.State.FirstSeq < end:
+		return LostDeleted, nil
 	}
-	return LostTrimmed
+	return LostTrimmed, nil
 }
 
 func unixMS(t time.Time) uint64 {

@@ -159,6 +159,7 @@ func weaknesses(got, want jetstream.StreamConfig) []Warning {
 	warn(got.NoAck, events.WeakNoAck, "publishers are not answered")
 	warn(got.AllowRollup, events.WeakRollup, "allowed")
 	warn(got.AllowMsgTTL, events.WeakTTL, "allowed")
+	warn(got.AllowDirect, events.WeakDirect, "allowed")
 	warn(want.Duplicates > 0 && got.Duplicates > want.Duplicates, events.WeakWindow, got.Duplicates.String())
 	return found
 }

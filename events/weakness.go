@@ -22,6 +22,7 @@ const (
 	WeakNoAck      Weakness = "no_ack"           // publishers get no acknowledgement
 	WeakRollup     Weakness = "allow_rollup"     // a message can remove the ones before it
 	WeakTTL        Weakness = "allow_msg_ttl"    // a publisher can make its own message expire
+	WeakDirect     Weakness = "allow_direct"     // a replica that is late, or a mirror, may answer who reads a message: one that is there can look lost
 	WeakWindow     Weakness = "duplicate_window" // a publisher can keep out others' messages by their Nats-Msg-Id for longer than need be
 	FsyncUnknown   Weakness = "fsync_unknown"    // whether the broker syncs before its acknowledgements cannot be read
 )
