@@ -77,6 +77,12 @@ func (r *rig) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.run(in)
+}
+
+// run is start with an intake that is there, which may have run before and remembers it.
+func (r *rig) run(in *Intake) {
+	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- in.Run(ctx) }()
