@@ -92,10 +92,10 @@ func (p *parser) push() (uint32, error) {
 }
 
 // close ends the entry at the current position.
-func (p *parser) close(i uint32, canonical bool) {
+func (p *parser) close(i uint32, kind Kind, canonical bool) {
 	e := p.doc.at(i)
 	e.end = uint32(p.pos)
-	e.next = uint32(p.count)
+	e.next = uint32(p.count) | uint32(kind)<<indexBits
 	if canonical {
 		e.next |= canonicalBit
 	}
@@ -128,39 +128,46 @@ func (p *parser) value(depth int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	canonical := true
+	canonical, kind := true, Number
 	switch {
 	case c == '{':
+		kind = Object
 		canonical, err = p.object(i, depth+1)
 	case c == '[':
+		kind = Array
 		canonical, err = p.array(depth + 1)
 	case c == '"':
-		canonical, err = p.str()
+		kind, canonical, err = p.str()
 	case c == '-' || '0' <= c && c <= '9':
 		err = p.number()
 	default:
-		err = p.literal()
+		kind, err = p.literal()
 	}
 	if err != nil {
 		return false, err
 	}
-	p.close(i, canonical)
+	p.close(i, kind, canonical)
 	return canonical, nil
 }
 
-func (p *parser) literal() error {
+func (p *parser) literal() (Kind, error) {
+	rest := p.text[p.pos:]
 	for _, word := range [...]string{"null", "true", "false"} {
-		if strings.HasPrefix(p.text[p.pos:], word) {
-			p.pos += len(word)
-			return nil
+		if !strings.HasPrefix(rest, word) {
+			continue
 		}
+		p.pos += len(word)
+		if word == "null" {
+			return Null, nil
+		}
+		return Bool, nil
 	}
 	for _, word := range [...]string{"NaN", "Infinity"} {
-		if strings.HasPrefix(p.text[p.pos:], word) {
-			return p.fault(NumberForm, "%s is not a JSON number", word)
+		if strings.HasPrefix(rest, word) {
+			return Absent, p.fault(NumberForm, "%s is not a JSON number", word)
 		}
 	}
-	return p.unexpected("a value")
+	return Absent, p.unexpected("a value")
 }
 
 func (p *parser) array(depth int) (bool, error) {
@@ -234,12 +241,12 @@ func (p *parser) member(depth int) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	nameOK, err := p.str()
+	kind, nameOK, err := p.str()
 	if err != nil {
 		return false, "", err
 	}
-	p.close(i, nameOK)
-	name := Value{p.doc, i}.Text()
+	p.close(i, kind, nameOK)
+	name := p.doc.string(p.doc.at(i))
 	before := p.space()
 	if !p.accept(':') {
 		return false, "", p.unexpected("a colon")
@@ -252,7 +259,7 @@ func (p *parser) member(depth int) (bool, string, error) {
 // unique refuses a name that the object at entry i has twice. The entry is
 // still open, so that its content reaches to the end of the tape.
 func (p *parser) unique(i uint32) error {
-	p.close(i, false)
+	p.close(i, Object, false)
 	names := p.names[:0]
 	for name := range (Value{p.doc, i}).Members() {
 		names = append(names, name)

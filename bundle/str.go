@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -49,30 +50,62 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// str reads the string at the current position.
-func (p *parser) str() (canonical bool, err error) {
+// str reads the string at the current position. Its kind is String or escaped.
+func (p *parser) str() (kind Kind, canonical bool, err error) {
 	start := p.pos
 	p.pos++
-	canonical = true
-	for p.pos < len(p.text) {
-		switch c := p.text[p.pos]; {
-		case c == '"':
+	kind, canonical = String, true
+	for p.plain() {
+		switch c := p.text[p.pos]; c {
+		case '"':
 			p.pos++
-			return canonical, nil
-		case c < 0x20:
-			return false, p.fault(ControlChar, "control character U+%04X inside a string", c)
-		case c == '\\':
+			return kind, canonical, nil
+		case '\\':
 			ok, err := p.escape()
 			if err != nil {
-				return false, err
+				return Absent, false, err
 			}
-			canonical = canonical && ok
+			kind, canonical = escaped, canonical && ok
 		default:
-			p.pos++
+			return Absent, false, p.fault(ControlChar, "control character U+%04X inside a string", c)
 		}
 	}
 	p.pos = start
-	return false, p.fault(Truncated, "the text ends inside this string")
+	return Absent, false, p.fault(Truncated, "the text ends inside this string")
+}
+
+// plain moves over characters that stand for themselves, and reports whether
+// there is another.
+func (p *parser) plain() bool {
+	i := p.pos
+	for rest := p.text[i:]; len(rest) >= 8; rest = rest[8:] {
+		if found := special(eight(rest)); found != 0 {
+			p.pos = i + bits.TrailingZeros64(found)/8
+			return true
+		}
+		i += 8
+	}
+	for i < len(p.text) && p.text[i] >= 0x20 && p.text[i] != '"' && p.text[i] != '\\' {
+		i++
+	}
+	p.pos = i
+	return i < len(p.text)
+}
+
+// eight takes the first eight bytes of a text as one word, the first lowest.
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// special has the top bit of the first byte of w that is a control character, a
+// quote or a backslash as its lowest bit, and is 0 when there is none: so has each
+// of the three terms, whose borrows reach only bytes after such a one.
+func special(w uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := w^ones*'"', w^ones*'\\'
+	return ((w-ones*0x20)&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
 }
 
 // escape reads an escape sequence and reports whether its canonical form is

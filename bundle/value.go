@@ -39,40 +39,49 @@ type document struct {
 }
 
 // entry is the place of one value: the half-open byte range of its text, and
-// the index of the entry after it. The top bit of next says that the range is
-// canonical as it stands.
+// the index of the entry after it. The top bits of next say what the value is,
+// and that the range is canonical as it stands.
 type entry struct {
 	start, end, next uint32
 }
 
 const (
 	chunkEntries = 1 << 12
+	indexBits    = 28 // of next
+	kindBits     = 3
 	canonicalBit = 1 << 31
 )
+
+// A text has no more values than there are indexes.
+const _ uint = 1<<indexBits - 1 - (MaxValues + MaxBytes/8)
+
+// escaped is the kind on the tape of a string with escapes, whose characters are
+// not those of its text.
+const escaped = Object + 1
 
 func (d *document) at(i uint32) *entry { return &d.tape[i/chunkEntries][i%chunkEntries] }
 
 func (e *entry) canonical() bool { return e.next&canonicalBit != 0 }
-func (e *entry) after() uint32   { return e.next &^ canonicalBit }
+func (e *entry) after() uint32   { return e.next & (1<<indexBits - 1) }
+func (e *entry) kind() Kind      { return Kind(e.next >> indexBits & (1<<kindBits - 1)) }
+
+// string gives the characters of the string at an entry.
+func (d *document) string(e *entry) string {
+	if e.kind() == escaped {
+		return unquote(d.text[e.start:e.end])
+	}
+	return d.text[e.start+1 : e.end-1]
+}
 
 // Kind returns the JSON type.
 func (v Value) Kind() Kind {
 	if v.doc == nil {
 		return Absent
 	}
-	switch v.doc.text[v.doc.at(v.index).start] {
-	case '{':
-		return Object
-	case '[':
-		return Array
-	case '"':
-		return String
-	case 't', 'f':
-		return Bool
-	case 'n':
-		return Null
+	if k := v.doc.at(v.index).kind(); k != escaped {
+		return k
 	}
-	return Number
+	return String
 }
 
 // raw is the text of the value as it stands in the file.
@@ -87,7 +96,7 @@ func (v Value) raw() string {
 func (v Value) Text() string {
 	switch v.Kind() {
 	case String:
-		return unquote(v.raw())
+		return v.doc.string(v.doc.at(v.index))
 	case Number:
 		return v.raw()
 	}
@@ -100,9 +109,13 @@ func (v Value) True() bool { return v.Kind() == Bool && v.raw() == "true" }
 // Get returns the member of an object, or the absent value. It looks at the
 // members one by one.
 func (v Value) Get(name string) Value {
-	for n, m := range v.Members() {
-		if n == name {
-			return m
+	if v.Kind() != Object {
+		return Value{}
+	}
+	end := v.doc.at(v.index).after()
+	for i := v.index + 1; i < end; i = v.doc.at(i + 1).after() {
+		if v.doc.string(v.doc.at(i)) == name {
+			return Value{v.doc, i + 1}
 		}
 	}
 	return Value{}
@@ -116,12 +129,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 			return
 		}
 		end := v.doc.at(v.index).after()
-		for i := v.index + 1; i < end; {
-			name := Value{v.doc, i}
-			i = v.doc.at(i).after()
-			member := Value{v.doc, i}
-			i = v.doc.at(i).after()
-			if !yield(name.Text(), member) {
+		for i := v.index + 1; i < end; i = v.doc.at(i + 1).after() { // a name is one entry
+			if !yield(v.doc.string(v.doc.at(i)), Value{v.doc, i + 1}) {
 				return
 			}
 		}
@@ -158,13 +167,16 @@ func (v Value) Size() int {
 
 // Len counts the items of an array or the members of an object.
 func (v Value) Len() int {
-	n := 0
-	if v.Kind() == Object {
-		for range v.Members() {
-			n++
-		}
+	n, name := 0, uint32(0)
+	switch v.Kind() {
+	case Object:
+		name = 1
+	case Array:
+	default:
+		return 0
 	}
-	for range v.Items() {
+	end := v.doc.at(v.index).after()
+	for i := v.index + 1; i < end; i = v.doc.at(i + name).after() {
 		n++
 	}
 	return n
