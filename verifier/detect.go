@@ -42,7 +42,18 @@ func Detect(r io.Reader) (Kind, io.Reader, error) {
 	return kindOf(start), in, nil
 }
 
+// firstLook is where nearly every file has told what it is.
+const firstLook = 512 // bytes
+
 func kindOf(start []byte) Kind {
+	if kind := firstTelling(start[:min(len(start), firstLook)]); kind != KindUnknown {
+		return kind
+	}
+	return firstTelling(start)
+}
+
+// firstTelling reads top-level names as far as the text goes.
+func firstTelling(start []byte) Kind {
 	dec := jsontext.NewDecoder(bytes.NewReader(segments.Shallow(start)), jsontext.AllowDuplicateNames(true))
 	open, err := dec.ReadToken()
 	if err != nil {

@@ -110,6 +110,11 @@ func TestDetect(t *testing.T) {
 	if got := detect(t, []byte(`{"signature":{"a":[1]},"anchors":{},"chain":`)); got != KindEvidence {
 		t.Errorf("signature first: %s", got)
 	}
+	for before, want := range map[int]Kind{400: KindTrustBundle, firstLook: KindTrustBundle, 60_000: KindTrustBundle, detectBytes: KindUnknown} {
+		if got := detect(t, []byte(`{"signature":"`+strings.Repeat("a", before)+`","format":{}}`)); got != want {
+			t.Errorf("the telling name comes after %d bytes: %s, want %s", before, got, want)
+		}
+	}
 	if _, _, err := Detect(iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v", err)
 	}
