@@ -12,7 +12,7 @@
 //	assets/*.html      the pages, with a line {{name}} where a part goes
 //	assets/*.css *.js  styles and scripts, plain, joined in the order of page.go
 //	wasm               the verifier's command for the browser
-//	sha256             the inner loop of its SHA-256, for want of a fast one in Go
+//	sha256             the inner loop of its SHA-256 in assembly, which Go lacks
 //	verifier.wasm.gz   its compiled form, made by go generate, reproducible
 //	wasm_exec.js       Go's own glue code for it, of the same Go (BSD licence)
 //

@@ -5,14 +5,15 @@
 // compile the published file again.
 //
 // One file of Go's own is left out: the loop at the heart of crypto/sha256, in
-// whose place web/sha256/block.go is compiled, because Go's takes twice the time.
-// Nothing else of the standard library is another.
+// whose place that of web/sha256 is compiled, because Go's takes three times the
+// time. Nothing else of the standard library is another.
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,18 +100,25 @@ func environment() ([]string, error) {
 		"GODEBUG=", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0"), nil
 }
 
-// replaceLoop writes what tells go build that block.go stands where Go keeps the
-// loop of SHA-256 for processors without one of their own.
+// replaceLoop writes what tells go build that the files of package sha256 stand
+// where Go keeps the loop of SHA-256 for processors without one of their own.
 func replaceLoop(temp, goroot string) (string, error) {
-	standard := filepath.Join(goroot, "src", "crypto", "internal", "fips140", "sha256", "sha256block_noasm.go")
-	if _, err := os.Stat(standard); err != nil {
+	standard := filepath.Join(goroot, "src", "crypto", "internal", "fips140", "sha256")
+	declaration, code := filepath.Join(standard, "sha256block_noasm.go"), filepath.Join(standard, "sha256block_wasm.s")
+	if _, err := os.Stat(declaration); err != nil {
 		return "", fmt.Errorf("this Go keeps SHA-256 elsewhere: %w", err)
 	}
-	ours, err := filepath.Abs(filepath.Join("sha256", "block.go"))
+	if _, err := os.Stat(code); err == nil {
+		return "", errors.New("this Go has a loop of SHA-256 for WebAssembly: ours is of no use any more")
+	}
+	ours, err := filepath.Abs("sha256")
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{standard: ours}})
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		declaration: filepath.Join(ours, "block_wasm.go"),
+		code:        filepath.Join(ours, "block_wasm.s"),
+	}})
 	if err != nil {
 		return "", err
 	}

@@ -31,6 +31,8 @@ import (
 	"strings"
 	"syscall/js"
 
+	"github.com/chaind/chaind/engine"
+	"github.com/chaind/chaind/engine/domains"
 	"github.com/chaind/chaind/export"
 	"github.com/chaind/chaind/keys"
 	"github.com/chaind/chaind/segments"
@@ -48,8 +50,9 @@ const (
 func main() {
 	debug.SetGCPercent(garbagePercent)
 	debug.SetMemoryLimit(heapLimit)
-	define("chaindVerify", func(args []js.Value) (map[string]any, error) { return verify(args[0], args[1], args[2]) })
-	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return verifyExport(args[0], args[1], args[2]) })
+	v := page{domains.All()}
+	define("chaindVerify", func(args []js.Value) (map[string]any, error) { return v.verify(args[0], args[1], args[2]) })
+	define("chaindVerifyExport", func(args []js.Value) (map[string]any, error) { return v.verifyExport(args[0], args[1], args[2]) })
 	select {}
 }
 
@@ -64,8 +67,12 @@ func define(name string, f func(args []js.Value) (map[string]any, error)) {
 	}))
 }
 
-func verify(file, settings, progress js.Value) (map[string]any, error) {
-	o, err := options(settings)
+// page is what verifications of a page share: the domains, made once, since that
+// takes longer than to judge a small file.
+type page struct{ domains engine.Registry }
+
+func (v page) verify(file, settings, progress js.Value) (map[string]any, error) {
+	o, err := v.options(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +82,9 @@ func verify(file, settings, progress js.Value) (map[string]any, error) {
 	return map[string]any{"report": string(r.AppendJSON(nil))}, nil
 }
 
-func options(settings js.Value) (verifier.Options, error) {
+func (v page) options(settings js.Value) (verifier.Options, error) {
 	o := verifier.Options{
+		Domains:       v.domains,
 		AllowUnsigned: settings.Get("allowUnsigned").Truthy(),
 		RequireSigned: settings.Get("requireSigned").Truthy(),
 	}
@@ -114,8 +122,8 @@ func teller(progress js.Value) func(p verifier.Progress, judged int) {
 	return func(p verifier.Progress, judged int) { progress.Invoke(float64(p.Segments), float64(p.Bytes), judged) }
 }
 
-func verifyExport(files, settings, progress js.Value) (map[string]any, error) {
-	o, err := options(settings)
+func (v page) verifyExport(files, settings, progress js.Value) (map[string]any, error) {
+	o, err := v.options(settings)
 	if err != nil {
 		return nil, err
 	}
