@@ -78,6 +78,9 @@ func (c *checker) begin() error {
 	}
 	if c.place.phase == 0 {
 		c.place = Checkpoint{tx: tx, n: n, report: CheckReport{StoreID: c.s.identity.id}}
+		if c.s.unsynced != "" && c.s.readOnly { // else it is being made good
+			c.add(&CorruptError{Class: Torn, Detail: c.s.unsynced + "; the next start of the daemon checks the database and writes it anew"})
+		}
 		if c.s.torn {
 			return c.add(&CorruptError{Class: Torn, Detail: "one meta page was damaged when the store was opened"})
 		}

@@ -56,14 +56,15 @@ func Compact(ctx context.Context, cfg Config, progress func(CheckProgress)) (*Co
 //	                                  the directory before anything is appended
 //	fsync of the directory            the new database
 func (s *Store) Compact(ctx context.Context, progress func(CheckProgress)) (*CompactReport, error) {
-	r, err := s.compact(ctx, progress)
+	r, err := s.compact(ctx, progress, false)
 	if err != nil {
 		return nil, fmt.Errorf("compact store: %w", err)
 	}
 	return r, nil
 }
 
-func (s *Store) compact(ctx context.Context, progress func(CheckProgress)) (*CompactReport, error) {
+// compact compacts; always: also where nothing is saved.
+func (s *Store) compact(ctx context.Context, progress func(CheckProgress), always bool) (*CompactReport, error) {
 	if s.readOnly {
 		return nil, ErrReadOnly
 	}
@@ -87,18 +88,19 @@ func (s *Store) compact(ctx context.Context, progress func(CheckProgress)) (*Com
 	if s.fatal != nil {
 		return nil, s.fatal
 	}
-	c := &compaction{s: s, ctx: ctx, tell: progress, total: report.Values}
+	c := &compaction{s: s, ctx: ctx, tell: progress, total: report.Values, always: always}
 	return c.run()
 }
 
 // compaction is one that is running. It holds the token.
 type compaction struct {
-	s     *Store
-	ctx   context.Context
-	tell  func(CheckProgress)
-	total uint64 // values, about
-	f     *os.File
-	db    *bbolt.DB // in f, and of f's lock; nil before it is open
+	s      *Store
+	ctx    context.Context
+	tell   func(CheckProgress)
+	total  uint64 // values, about
+	always bool   // also where nothing is saved
+	f      *os.File
+	db     *bbolt.DB // in f, and of f's lock; nil before it is open
 }
 
 func (c *compaction) run() (*CompactReport, error) {
@@ -106,7 +108,7 @@ func (c *compaction) run() (*CompactReport, error) {
 	if err == nil {
 		err = c.measure(r)
 	}
-	if err == nil && r.After >= r.Before {
+	if err == nil && r.After >= r.Before && !c.always {
 		r.After = r.Before // nothing to give back: the old one stays
 		return r, c.discard()
 	}
@@ -227,8 +229,7 @@ func (c *compaction) takePlace(r *CompactReport) error {
 		return err
 	}
 	r.After = info.Size()
-	lower := mark{id: s.identity.id, size: r.After, life: s.mark.life} // transactions are counted anew
-	if err := c.step("lower the mark", func() error { return s.mark.write(lower) }); err != nil {
+	if err := c.step("lower the mark", func() error { return s.lowerMark(min(r.After, r.Before)) }); err != nil {
 		return err
 	}
 	s.open.Lock()
@@ -253,6 +254,7 @@ func (c *compaction) takePlace(r *CompactReport) error {
 	}
 	if err != nil {
 		s.fatal = fmt.Errorf("%w: %v", ErrBroken, err)
+		s.leaveUnsynced(err)
 		return s.fatal
 	}
 	return nil

@@ -19,7 +19,7 @@
 //
 // # Files
 //
-// The directory holds chaind.db and store.id, and during creation, growth and
+// The directory holds chaind.db and store.id, after a failed sync store.unsynced, and during creation, growth and
 // compaction a file whose name begins with "creating-". store.id is a line "chaind store
 // {32 hex digits} has had {decimal} bytes": the identity and the least size of the
 // database, so that a truncated or foreign one shows before it is mapped; and one
@@ -95,7 +95,8 @@
 // So a crash leaves either the transaction or nothing of it, and memory is
 // never ahead of the file: it is changed after the commit, and thrown away when a
 // commit fails. Where the outcome of a commit cannot be known (a failed fsync) the
-// store refuses to write until it is opened again ([ErrBroken]).
+// store refuses to write until it is opened again ([ErrBroken]), and notes it in a
+// file store.unsynced, upon which opening it checks the database and writes it anew.
 //
 // # Compatibility
 //

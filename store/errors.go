@@ -20,6 +20,10 @@ var (
 	// ErrSchema: the database was written by a newer program, or by an older one
 	// and is to be upgraded first ([Upgrade]).
 	ErrSchema = errors.New("database schema is not supported")
+	// ErrUnsynced: a sync failed in an earlier process, so that what the disk has is
+	// not known, and the database could not be checked and written anew. Restore a
+	// backup, or replay the stream, when it is damaged ([Store.Check]).
+	ErrUnsynced = errors.New("a sync of the database failed in an earlier run")
 	// ErrLocked: another process holds the database.
 	ErrLocked = errors.New("database is locked")
 )

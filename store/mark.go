@@ -133,3 +133,13 @@ func (s *Store) lastMark() {
 		s.cfg.Logger.Warn("size mark not written", "err", err)
 	}
 }
+
+// lowerMark makes the mark true of a database of that size with the same content,
+// whose transactions are counted anew, as well. Where there is none, none is made:
+// that a restore has not been noted yet must stay to be seen.
+func (s *Store) lowerMark(size int64) error {
+	if s.mark.id == "" {
+		return nil
+	}
+	return s.mark.write(mark{id: s.mark.id, size: min(size, s.mark.size), life: s.mark.life})
+}

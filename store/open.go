@@ -27,8 +27,8 @@ const (
 // Open opens the store in cfg.Dir for writing. It creates one when the
 // directory is missing or empty; a database that is missing beside other files
 // is ErrMissing. It returns errors that match ErrForeign, ErrTruncated,
-// ErrCorrupt, ErrSchema, ErrLocked (a [*LockedError]) or that of the system, all
-// with the file's name. A damaged file is an error, never a crash and never a
+// ErrCorrupt, ErrSchema, ErrUnsynced, ErrLocked (a [*LockedError]) or that of the
+// system, all with the file's name. A damaged file is an error, never a crash and never a
 // fresh start: sizes and both meta pages are looked at before the file is mapped.
 func Open(cfg Config) (*Store, error) { return open(cfg.withDefaults(), &Store{newest: SchemaVersion}) }
 
@@ -200,7 +200,7 @@ func (s *Store) openFile(f *os.File) error {
 	if err := stillNamed(s.mark.root, f); err != nil {
 		return err
 	}
-	if err := s.mark.read(); err != nil {
+	if err := errors.Join(s.mark.read(), s.readUnsynced()); err != nil {
 		return err
 	}
 	pages, err := openPages(f)
@@ -291,7 +291,11 @@ func (s *Store) settle(pages *pageFile) error {
 	tidy(s.mark.root)
 	// A compaction may have ended between the rename and this.
 	if err := syncRoot(s.mark.root); err != nil {
+		s.leaveUnsynced(err)
 		return fmt.Errorf("make the name durable: %w", err)
+	}
+	if err := s.rewrite(); err != nil {
+		return err
 	}
 	if err := s.noteRestore(); err != nil {
 		return fmt.Errorf("note that the store was restored: %w", err)

@@ -65,8 +65,9 @@ type Store struct {
 	upgrading bool   // an older one is opened, for upgrade alone
 	existing  bool   // none is made
 	mark      *mark
-	torn      bool // one meta page was damaged when the store was opened
-	restored  bool // it is an older copy of itself, or lies there without a mark
+	torn      bool   // one meta page was damaged when the store was opened
+	restored  bool   // it is an older copy of itself, or lies there without a mark
+	unsynced  string // what was noted of a failed sync when the store was opened; "": nothing
 
 	life  life        // writer's: as committed
 	begun bool        // writer's: that life, by this process

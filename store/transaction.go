@@ -202,13 +202,15 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 // commitFailed tells a disk that is full or read-only, which was found while
 // writing and leaves nothing behind, from everything else. After a failed fsync the kernel may
 // have dropped the pages and say nothing the next time: what a later commit
-// would build on is not known, so this process writes no more.
+// would build on is not known, so this process writes no more, and the next one
+// writes everything anew (see leaveUnsynced).
 func (s *Store) commitFailed(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && path.Op != "sync" && isRefused(path.Err) {
 		return sealOff("commit", err)
 	}
 	s.fatal = fmt.Errorf("commit: %w: %v", ErrBroken, err)
+	s.leaveUnsynced(err)
 	return s.fatal
 }
 
