@@ -19,6 +19,7 @@ import (
 	"github.com/chaind/chaind/internal/durable"
 	"github.com/chaind/chaind/sidecar"
 	"github.com/chaind/chaind/store"
+	"go.uber.org/goleak"
 )
 
 // TestMain runs as the sealer that gets killed when the environment says so.
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // steps counts the steps of sealing and does something around one of them.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -219,26 +218,11 @@ func TestTooManyFilesToExport(t *testing.T) {
 // Files beside the one that is verified may be pipes, too.
 func TestPipesBesideDoNotOutliveASignal(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
+	pipe := pipeWithoutWriter(t)
 	for _, args := range [][]string{
 		{"verify", "--trust-file", pipe, "x"}, {"verify", "--run-id", "x", "--artifact", pipe, "x"}, {"explain", "--trust-file", pipe, "x"},
 		{"runs", "--url", "http://127.0.0.1:1", "--token-file", pipe}, {"runs", "--url", "http://127.0.0.1:1", "--ca", pipe},
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan int, 1)
-		go func() { done <- run(ctx, args, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)) }()
-		cancel()
-		select {
-		case code := <-done:
-			if code == exitOK {
-				t.Errorf("chaind %q: exit 0 although nothing was read", args)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatalf("chaind %q goes on after the signal", args)
-		}
+		endsWithASignal(t, args, strings.NewReader(""))
 	}
 }

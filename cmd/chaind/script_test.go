@@ -19,10 +19,28 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand, "chaind-peak": peakCommand})
+	testscript.Main(leaks{m}, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand, "chaind-peak": peakCommand})
+}
+
+// leaks is a test run that fails when a goroutine outlives it.
+type leaks struct{ *testing.M }
+
+func (l leaks) Run() int {
+	code := l.M.Run()
+	err := goleak.Find(
+		// One per process, started by the server's account and process statistics.
+		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/pse.periodic"),
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.init.0.func1"),
+	)
+	if err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // TestScripts runs the behaviours in testdata/script, one file each.

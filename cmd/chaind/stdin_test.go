@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,18 +26,7 @@ func TestStandardInputDoesNotOutliveASignal(t *testing.T) {
 			if name == "endless" && !strings.HasPrefix(args, "publish") {
 				continue // bounded: they end by themselves
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan int, 1)
-			go func() { done <- run(ctx, strings.Fields(args), in, io.Discard, io.Discard) }()
-			cancel()
-			select {
-			case code := <-done:
-				if code == exitOK {
-					t.Errorf("chaind %s, %s input: exit 0 although nothing was read", args, name)
-				}
-			case <-time.After(20 * time.Second):
-				t.Fatalf("chaind %s, %s input: goes on after the signal", args, name)
-			}
+			endsWithASignal(t, strings.Fields(args), in)
 		}
 	}
 }
@@ -53,22 +43,42 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 // Opening a pipe waits for its other end, which may never come.
 func TestPipeWithoutWriterDoesNotOutliveASignal(t *testing.T) {
 	t.Parallel()
+	pipe := pipeWithoutWriter(t)
+	for _, args := range []string{"publish --lint", "verify", "explain", "digest plan"} {
+		endsWithASignal(t, append(strings.Fields(args), pipe), nil)
+	}
+}
+
+// pipeWithoutWriter makes a named pipe that nobody writes to.
+func pipeWithoutWriter(t *testing.T) string {
+	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
-	for _, args := range []string{"publish --lint", "verify", "explain", "digest plan"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan int, 1)
-		go func() { done <- run(ctx, append(strings.Fields(args), pipe), nil, io.Discard, io.Discard) }()
-		cancel()
-		select {
-		case code := <-done:
-			if code == exitOK {
-				t.Errorf("chaind %s: exit 0 although nothing was read", args)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatalf("chaind %s: goes on after the signal", args)
+	t.Cleanup(func() { // in the end somebody comes, so that nobody waits on; who opens it later finds nothing
+		if other, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+			_ = os.Remove(pipe)
+			other.Close()
 		}
+	})
+	return pipe
+}
+
+// endsWithASignal runs the program, tells it to end, and wants it to, without
+// success.
+func endsWithASignal(t *testing.T, args []string, in io.Reader) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() { done <- run(ctx, args, in, io.Discard, io.Discard) }()
+	cancel()
+	select {
+	case code := <-done:
+		if code == exitOK {
+			t.Errorf("chaind %q: exit 0 although nothing was read", args)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("chaind %q: goes on after the signal", args)
 	}
 }

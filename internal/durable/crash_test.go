@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // TestMain runs as the writer that gets killed when the environment says so.
@@ -15,7 +17,7 @@ func TestMain(m *testing.M) {
 	if root := os.Getenv("DURABLE_TEST_ROOT"); root != "" {
 		os.Exit(writeAndDie(root))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // writeAndDie writes a file and kills its own process around the system call
