@@ -14,8 +14,8 @@ import (
 // in the event's Fault, and the event carries all that could be read before
 // it (nothing but the sum and what the subject tells, when the fault ranks up
 // to bad_id). Raw preimages alias m.Payload, which must not change while the
-// event is in use; the event's strings share one copy of it, so clone those
-// that outlive the event.
+// event is in use; the event's strings share one piece of memory, so clone
+// those that outlive the event.
 func Decode(m Message, lim Limits) *Event { return (&Decoder{lim: lim.withDefaults()}).Decode(m) }
 
 // Decoder decodes messages one after the other, reusing its buffers. It is

@@ -40,7 +40,7 @@ func TestParseDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.StringMatching("[0-9a-f]{64}"), rapid.StringMatching("[0-9a-fA-F:`g/@]{63,65}"), rapid.StringN(0, -1, 66)).Draw(t, "text")
 		want, err := segments.ParseDigest(s)
-		got, ok := parseDigest(s)
+		got, ok := parseDigest([]byte(s))
 		if ok != (err == nil) || got != want {
 			t.Fatalf("%q: %v, %v, want %v, %v", s, got, ok, want, err)
 		}

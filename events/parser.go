@@ -3,6 +3,7 @@ package events
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaind/chaind/segments"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,15 +14,15 @@ import (
 // lower.
 type parser struct {
 	cursor
-	scratch []byte // for a string being taken out of its escapes
-	copied  string // the payload once more, for the strings cut from it
+	scratch []byte          // for a string being taken out of its escapes
+	strung  strings.Builder // all strings, one behind the other: no more bytes than the payload has
 	verdict verdict
 	kind    kindFields
 }
 
 func (p *parser) reset(text []byte, marks []int) {
 	p.cursor.reset(text, marks)
-	p.copied, p.verdict, p.kind = "", verdict{rank: rankNone}, kindFields{}
+	p.strung, p.verdict, p.kind = strings.Builder{}, verdict{rank: rankNone}, kindFields{}
 }
 
 // object steps into an object. Of any other value it notes that it has the
@@ -54,8 +55,7 @@ func (p *parser) checkIntegers(raw []byte, member string) {
 	}
 }
 
-// string reads a string value. Strings without escapes share one copy of the
-// payload.
+// string reads a string value.
 func (p *parser) string(member string) (string, bool) {
 	raw := p.value()
 	if raw[0] != '"' {
@@ -65,16 +65,24 @@ func (p *parser) string(member string) (string, bool) {
 	return p.unquote(raw), true
 }
 
-// unquote gives the string that was read last.
+// unquote gives the string that was read last. All strings of an event share one
+// piece of memory.
 func (p *parser) unquote(raw []byte) string {
-	if p.escaped {
-		p.scratch, _ = jsontext.AppendUnquote(p.scratch[:0], raw) // valid: checked before
-		return string(p.scratch)
+	if p.strung.Cap() == 0 {
+		p.strung.Grow(len(p.text))
 	}
-	if p.copied == "" {
-		p.copied = string(p.text)
+	at := p.strung.Len()
+	p.strung.Write(p.unescaped(raw))
+	return p.strung.String()[at:]
+}
+
+// unescaped gives the bytes of the string that was read last, until the next one.
+func (p *parser) unescaped(raw []byte) []byte {
+	if !p.escaped {
+		return raw[1 : len(raw)-1]
 	}
-	return p.copied[p.pos-len(raw)+1 : p.pos-1]
+	p.scratch, _ = jsontext.AppendUnquote(p.scratch[:0], raw) // valid: checked before
+	return p.scratch
 }
 
 // strings reads an array of strings into room, which is empty and not nil.
@@ -118,7 +126,7 @@ func (p *parser) countInto(dst *uint64, member string) *uint64 {
 func (p *parser) digest(member string) (segments.Digest, bool) {
 	raw := p.value()
 	if raw[0] == '"' {
-		if d, ok := parseDigest(p.unquote(raw)); ok {
+		if d, ok := parseDigest(p.unescaped(raw)); ok {
 			return d, true
 		}
 	}
@@ -127,7 +135,7 @@ func (p *parser) digest(member string) (segments.Digest, bool) {
 }
 
 // parseDigest reads 64 lower-case digits in one pass, as most steps need it.
-func parseDigest(s string) (d segments.Digest, ok bool) {
+func parseDigest(s []byte) (d segments.Digest, ok bool) {
 	if len(s) != 2*len(d) {
 		return segments.Digest{}, false
 	}
