@@ -46,6 +46,7 @@
 //	table         tag  key                              payload
 //	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
 //	                   "settings", 0, arrival number    epoch, stream settings that weaken what arrives from then on
+//	                   "aside", 0, chain number         why a chain is set aside, and the entries that its state lacks
 //	                   "life"                           random name of this part of the file's history, and that before
 //	journal       j    arrival number [, count less 1]  entry: what happened to which chain
 //	preimages     p    arrival number                   texts that came with the entry, as kept
@@ -89,7 +90,8 @@
 // only, or when its oldest such entry is 262,144 arrivals back. counters.tail names
 // the oldest entry that counts. Opening the store reads the journal from there,
 // and a state comes into memory, always, as the stored state with the entries
-// since applied again by the same [events.State] that applied them first, which
+// must come to the same result. A chain for which that cannot be done, a value being
+// damaged, is set aside, and the others go on.
 // must come to the same result.
 //
 // So a crash leaves either the transaction or nothing of it, and memory is

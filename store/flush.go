@@ -157,6 +157,9 @@ func (w *writer) touch(c *chain) {
 
 // chain finds or makes the chain of an event.
 func (w *writer) chain(key events.Key) (*chain, error) {
+	if err := w.isAside(key); err != nil {
+		return nil, err
+	}
 	c := w.s.chains[key]
 	if c == nil {
 		c = w.created[key]

@@ -51,6 +51,7 @@ type memory struct {
 	view   chainView
 	glance *glance // nil: none is kept
 	there  bool    // the chain is in memory
+	aside  *aside  // nil: it is not set aside
 }
 
 // remember looks at memory, and lets the writer know that the chain is looked at.
@@ -60,14 +61,17 @@ func (s *Store) remember(key events.Key) memory {
 	defer s.mu.RUnlock()
 	c := s.chains[key]
 	if c == nil {
-		return memory{}
+		return memory{aside: s.aside[key]}
 	}
 	c.watched.note(s.n.arrivals)
-	return memory{c.view, c.glance, true}
+	return memory{c.view, c.glance, true, nil}
 }
 
 // glance is the writer's of the chain, or else made anew.
 func (s *Store) glance(v *view, key events.Key, m *memory) (*glance, uint64, error) {
+	if m.aside != nil {
+		return nil, 0, m.aside.damage()
+	}
 	if m.glance != nil {
 		return m.glance, m.view.no, nil
 	}

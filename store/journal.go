@@ -168,8 +168,8 @@ func (v *view) journaled(arrival uint64) (payload []byte, err error) {
 	return payload, err
 }
 
-// eachEntry visits the checked payloads of the journal from an arrival number on.
-func (v *view) eachEntry(from uint64, visit func(arrival uint64, payload []byte) error) error {
+// eachRaw visits the entries of the journal from an arrival number on, unchecked.
+func (v *view) eachRaw(from uint64, visit func(arrival uint64, raw []byte) error) error {
 	b, err := v.bucket(tableJournal)
 	if err != nil {
 		return err
@@ -180,11 +180,7 @@ func (v *view) eachEntry(from uint64, visit func(arrival uint64, payload []byte)
 			if arrival < from {
 				return true, nil
 			}
-			payload, err := v.open(tableJournal, key64(arrival), raw)
-			if err == nil {
-				err = visit(arrival, payload)
-			}
-			return true, err
+			return true, visit(arrival, raw)
 		})
 		if err != nil {
 			return err

@@ -55,7 +55,11 @@ func TestJournalFrames(t *testing.T) {
 				t.Fatalf("entry %d: %+v, %v", at, e, err)
 			}
 			want := at
-			err = v.eachEntry(at, func(arrival uint64, payload []byte) error {
+			err = v.eachRaw(at, func(arrival uint64, raw []byte) error {
+				payload, err := v.open(tableJournal, key64(arrival), raw)
+				if err != nil {
+					return err
+				}
 				e, err := decodeEntry(arrival, payload)
 				if arrival != want || e.EventID != ids[arrival-1] {
 					t.Errorf("from %d: entry %d is %+v, %v", at, arrival, e, err)

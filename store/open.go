@@ -286,6 +286,7 @@ func (s *Store) settle(pages *pageFile) error {
 		signal(s.rejectionsAdded)
 	}
 	if s.readOnly {
+		s.noteAsides()
 		return nil
 	}
 	tidy(s.mark.root)
@@ -300,6 +301,10 @@ func (s *Store) settle(pages *pageFile) error {
 	if err := s.noteRestore(); err != nil {
 		return fmt.Errorf("note that the store was restored: %w", err)
 	}
+	if err := s.takeUp(); err != nil {
+		return fmt.Errorf("take up what was set aside: %w", err)
+	}
+	s.noteAsides()
 	s.raiseMark()
 	return nil
 }

@@ -19,7 +19,11 @@ func (w *writer) quarantine(ep *Epoch, e *events.Event, c *chain, effect *events
 	if !ofOneChain(err) {
 		return err
 	}
-	if c != nil && c.state == nil && c.touched { // by the attempt just now, so it is the last
+	if c != nil && c.state == nil && len(c.next.pending) > 0 { // its state cannot be had any more
+		if err := w.setAside(c, err); err != nil {
+			return err
+		}
+	} else if c != nil && c.state == nil && c.touched { // by the attempt just now, so it is the last
 		c.touched = false
 		w.touched = w.touched[:len(w.touched)-1]
 		delete(w.created, e.Key)
@@ -28,23 +32,6 @@ func (w *writer) quarantine(ep *Epoch, e *events.Event, c *chain, effect *events
 	*effect = events.Effect{Verdict: events.Rejected, Fault: &events.Fault{Class: events.ChainDamaged, Detail: quarantined}}
 	_, err = w.reject(ep, e, effect)
 	return err
-}
-
-// setAside stops keeping the stored state of a chain up to date whose record
-// cannot be read: its entries stay in the journal, where replay and check find
-// them, and whatever comes for it is refused, now and after a restart. Where
-// another value is damaged the record would go on to be read, and be older than
-// what was acknowledged: there the stream waits for the repair instead.
-func (w *writer) setAside(c *chain, err error) error {
-	if err == nil || !ofOneChain(err) {
-		return err
-	}
-	if _, unreadable := w.chainRecord(c.next.no); !ofOneChain(unreadable) {
-		return err
-	}
-	w.s.noteDamage(c.next.last.key, err)
-	c.next.pending = nil
-	return nil
 }
 
 // ofOneChain: the error is about a value, and not about a whole table or the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chaind/chaind/events"
@@ -163,8 +164,14 @@ func TestDamagedChainWithPendingEntries(t *testing.T) {
 		if st := state(t, s, "d"); st.Segments != 58 {
 			t.Errorf("running %v: %d segments", running, st.Segments)
 		}
+		wantAside(t, s, "c")
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+		edit(t, cfg, tableChains, key64(1), flip)
+		s = openStore(t, cfg)
+		if got := offer(t, s, step("c", "a", 61), step("c", "b", 62)); fmt.Sprint(got) != "[duplicate appended]" || state(t, s, "c").Segments != 2 {
+			t.Errorf("running %v, after the repair: %q", running, got)
 		}
 	}
 }
@@ -202,43 +209,168 @@ func TestDamagedSealJobHidesNoOther(t *testing.T) {
 	}
 }
 
-// A journal entry of an evicted chain is damaged while the chain's record can be
-// read: were its entries set aside, the chain would go on from an older state than
-// was acknowledged. The flush that is due waits for the repair instead.
+func tightTail(s *Store) { s.flush = flushLimits{tail: 10, slack: 2, pending: 100} }
+
+// A value behind a chain's record is damaged, which itself can be read: were the
+// record all that counts, the chain would go on from an older state than was
+// acknowledged. It is set aside instead, durably: its events are rejected and it is
+// named wherever somebody asks for it, the others go on, before and after restarts;
+// and when the value has been repaired it goes on where it was.
 func TestDamagedEntryDoesNotBringBackAnOlderState(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t)
-	cfg.CachedChains = 1
-	s := openStore(t, cfg)
-	s.flush = flushLimits{tail: 10, slack: 2, pending: 100}
-	give(t, s, testStream, step("c", "a", 1), step("c", "b", 2), step("d", "a", 3))
-	damage := func() {
-		if err := s.db.Update(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte(tableJournal.name))
-			return b.Put(key64(2), flip(append([]byte(nil), b.Get(key64(2))...)))
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	damage()
-	refused := uint64(0)
-	for i := uint64(4); i < 60 && refused == 0; i++ {
-		if _, err := s.Append(t.Context(), &events.Batch{Stream: testStream, Events: []*events.Event{step("d", fmt.Sprint("d", i), i)}}); err != nil {
-			if !errors.Is(err, ErrCorrupt) {
+	for _, moment := range []string{"until the flush is due", "when its next event comes", "and a restart before the tail has passed it"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t)
+			cfg.CachedChains = 1
+			s := openStore(t, cfg)
+			tightTail(s)
+			give(t, s, testStream, step("d", "a", 1), step("c", "a", 2), step("c", "b", 3), step("d", "b", 4))
+			flipIn(t, s, tableJournal, key64(3))
+			next := uint64(5)
+			others := func(n uint64) {
+				t.Helper()
+				for range n {
+					wantVerdicts(t, give(t, s, testStream, step("d", fmt.Sprint("d", next), next)), events.Appended)
+					next++
+				}
+			}
+			refused := func() {
+				t.Helper()
+				if got := offer(t, s, step("c", fmt.Sprint("n", next), next), step("c", "a", next+1)); fmt.Sprint(got) != "[rejected chain_damaged rejected chain_damaged]" {
+					t.Errorf("events of the damaged chain: %q", got)
+				}
+				next += 2
+			}
+			if moment != "until the flush is due" {
+				refused()
+			}
+			if moment == "and a restart before the tail has passed it" {
+				s = reopen(t, s)
+				if s.n.tail > 3 {
+					t.Errorf("the tail is at %d already", s.n.tail)
+				}
+			}
+			others(40)
+			for range 2 {
+				if s.n.tail+12 < s.n.arrivals {
+					t.Errorf("the tail stays at %d of %d", s.n.tail, s.n.arrivals)
+				}
+				refused()
+				wantAside(t, s, "c")
+				s = reopen(t, s)
+				others(5)
+			}
+			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			refused = i
+			edit(t, cfg, tableJournal, key64(3), flip) // the repair: a bit that is flipped twice
+			s = openStore(t, cfg)                      // and checked at the end
+			if st := must(s.Stats()); st.DamagedChains != 0 {
+				t.Errorf("after the repair: %+v", st)
+			}
+			if got := offer(t, s, step("c", "b", next), step("c", "z", next+1)); fmt.Sprint(got) != "[duplicate appended]" {
+				t.Errorf("after the repair: %q", got)
+			}
+			if st := state(t, s, "c"); st.Segments != 3 {
+				t.Errorf("%d segments of 3", st.Segments)
+			}
+		})
+	}
+}
+
+// flipIn damages a value of a running store, or repairs it.
+func flipIn(t *testing.T, s *Store, table *table, key []byte) {
+	t.Helper()
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(table.name))
+		v := append([]byte(nil), b.Get(key)...)
+		if len(v) == 0 {
+			return fmt.Errorf("no value under %x", key)
+		}
+		return b.Put(key, flip(v))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantAside wants that a chain is named as damaged wherever somebody asks for it,
+// and not shown as less than it is.
+func wantAside(t *testing.T, s *Store, chain string) {
+	t.Helper()
+	key := testKey(chain)
+	for what, err := range map[string]error{"chain": errOf(s.Chain(key)), "segments": errOf(s.Segments(key, 0, 10)), "attempts": errOf(s.Attempts(key, 0, 10))} {
+		if bad, ok := errors.AsType[*CorruptError](err); !ok || bad.Chain != key || !strings.Contains(err.Error(), "set aside") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if refused == 0 {
-		t.Fatal("the entries of a chain were forgotten, whose record can still be read")
+	named := 0
+	for _, sum := range must2(s.Chains(ChainQuery{})) {
+		if (sum.Key == key) != (sum.Damage != "") {
+			t.Errorf("listed as %+v", sum)
+		}
+		if sum.Damage != "" {
+			named++
+		}
 	}
-	damage() // the repair: a bit that is flipped twice
-	for i := refused; i < 60; i++ {
-		wantVerdicts(t, give(t, s, testStream, step("d", fmt.Sprint("d", i), i)), events.Appended)
+	if st := must(s.Stats()); named != 1 || st.DamagedChains != 1 || !strings.Contains(st.LastDamage, chain) || st.LastWriteError != "" {
+		t.Errorf("%d are listed as damaged, %+v", named, st)
 	}
-	wantVerdicts(t, give(t, s, testStream, step("c", "c", 60)), events.Appended)
-	if st := state(t, s, "c"); st.Segments != 3 {
-		t.Errorf("%d segments of 3", st.Segments)
+	found := false
+	for _, f := range must(s.Check(t.Context(), nil)).Findings {
+		found = found || f.Chain == key && strings.Contains(f.Detail, "set aside") ||
+			f.Bucket == tableChains.name && string(f.Key) == string(key64(s.aside[key].no)) // the record itself, which does not say whose it is
+	}
+	if !found {
+		t.Error("the check does not name it")
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// A damaged block of event ids, of a chain that is in memory and whole there: what
+// has been acknowledged stays, and nothing is taken twice or after the end.
+func TestDamagedIDBlockSetsAside(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{false, true} {
+		cfg := testConfig(t)
+		s := openStore(t, cfg)
+		s.flush = flushLimits{tail: 1000, slack: 1, pending: 3}
+		give(t, s, testStream, step("c", "b1", 1), step("c", "b2", 2), step("c", "b3", 3))
+		flipIn(t, s, tableIDs, blockKey(nil, 1, "b1"))
+		wantVerdicts(t, give(t, s, testStream, step("d", "a", 4), step("c", "b4", 5), step("c", "b5", 6)), events.Appended, events.Appended, events.Appended)
+		last, verdict := step("c", "b6", 7), events.Appended
+		if ends {
+			last, verdict = seal("c", "z", 7), events.Finished
+		}
+		wantVerdicts(t, give(t, s, testStream, last), verdict)
+		for range 2 {
+			w := must(s.Watermark(testStream)).Applied
+			if got := offer(t, s, step("c", "a0", w+1), step("c", "b4", w+2), step("d", fmt.Sprint(w), w+3)); fmt.Sprint(got) != "[rejected chain_damaged rejected chain_damaged appended]" {
+				t.Errorf("ends %v: %q", ends, got)
+			}
+			wantAside(t, s, "c")
+			if jobs := must(s.SealJobs(0, 10)); len(jobs) != 0 {
+				t.Errorf("a seal of what cannot be read: %+v", jobs)
+			}
+			s = reopen(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, cfg, tableIDs, blockKey(nil, 1, "b1"), flip)
+		s = openStore(t, cfg)
+		w := must(s.Watermark(testStream)).Applied
+		want, segments, jobs := "[duplicate appended]", uint64(7), 0
+		if ends {
+			want, segments, jobs = "[duplicate late]", 5, 1
+		}
+		if got := offer(t, s, step("c", "b4", w+1), step("c", "a0", w+2)); fmt.Sprint(got) != want {
+			t.Errorf("ends %v, after the repair: %q", ends, got)
+		}
+		if st := state(t, s, "c"); st.Segments != segments || len(must(s.SealJobs(0, 10))) != jobs {
+			t.Errorf("ends %v, after the repair: %d segments, %+v", ends, st.Segments, must(s.SealJobs(0, 10)))
+		}
 	}
 }

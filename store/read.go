@@ -28,6 +28,9 @@ func (s *Store) peek(key events.Key) (chainView, bool) {
 // told apart by arrival numbers and ordinals.
 func (s *Store) withChain(key events.Key, fn func(v *view, cv *chainView) error) error {
 	cv, inMemory := s.peek(key)
+	if err := s.isAside(key); err != nil {
+		return err
+	}
 	return s.view(func(v *view) error {
 		if !inMemory {
 			if err := v.stored(key, &cv); err != nil {

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/chaind/chaind/events"
 )
@@ -13,7 +15,7 @@ import (
 func (s *Store) recover() error {
 	chains, epochs := make(map[events.Key]*chain), make(map[string]*Epoch)
 	var n counters
-	var dirty []dirtyMark
+	t := tail{note: s.noteDamage}
 	err := s.view(func(v *view) error {
 		if found, err := v.read(tableMeta, metaCounters, &n); err != nil || !found {
 			return errors.Join(err, missingCounters(found))
@@ -25,16 +27,16 @@ func (s *Store) recover() error {
 		for i := range all {
 			epochs[all[i].Stream.Name] = &all[i]
 		}
-		dirty, err = v.readTail(&n, chains, s.noteDamage)
-		return err
+		return v.readTail(&n, chains, &t)
 	})
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.mu.Lock()
-	s.chains, s.epochs, s.n = chains, epochs, n
+	s.chains, s.epochs, s.n, s.aside = chains, epochs, n, t.asides
 	s.mu.Unlock()
-	s.dirty, s.recent, s.stale, s.idSlots = dirty, list.New(), false, 0
+	s.dirty, s.recent, s.stale, s.idSlots = t.dirty, list.New(), false, 0
+	s.unread = slices.Collect(maps.Values(t.unread))
 	s.renew.Store(true) // as far as the last attempt took note of it
 	return nil
 }
@@ -53,24 +55,29 @@ type tail struct {
 	byNumber map[uint64]*chain
 	chains   map[events.Key]*chain // those with pending entries
 	dirty    []dirtyMark
-	damaged  map[uint64]bool // numbers of chains that cannot be read
+	asides   map[events.Key]*aside
+	set      map[uint64]*aside // the same by number
+	unread   map[uint64]*aside // chains whose record cannot be read
 	note     func(events.Key, error)
 }
 
 // readTail collects the entries that are in the journal only.
-func (v *view) readTail(n *counters, chains map[events.Key]*chain, note func(events.Key, error)) ([]dirtyMark, error) {
-	t := tail{view: v, byNumber: make(map[uint64]*chain), chains: chains, damaged: make(map[uint64]bool), note: note}
+func (v *view) readTail(n *counters, chains map[events.Key]*chain, t *tail) (err error) {
+	t.view, t.byNumber, t.chains, t.unread = v, make(map[uint64]*chain), chains, make(map[uint64]*aside)
+	if t.asides, err = v.asides(); err != nil {
+		return err
+	}
+	t.set = make(map[uint64]*aside, len(t.asides))
+	for _, a := range t.asides {
+		t.set[a.no] = a
+	}
 	want := n.tail
-	err := v.eachEntry(n.tail, func(arrival uint64, payload []byte) error {
+	err = v.eachRaw(n.tail, func(arrival uint64, raw []byte) error {
 		if arrival != want {
 			return missing(tableJournal, key64(want), "the entry")
 		}
 		want++
-		e, err := decodeEntry(arrival, payload)
-		if err == nil {
-			err = t.add(e)
-		}
-		return err
+		return t.read(arrival, raw)
 	})
 	if err == nil && want != n.arrivals+1 {
 		err = missing(tableJournal, key64(want), "the entry")
@@ -78,20 +85,44 @@ func (v *view) readTail(n *counters, chains map[events.Key]*chain, note func(eve
 	for _, m := range t.dirty {
 		m.c.view = m.c.next
 	}
-	return t.dirty, err
+	return err
+}
+
+// read takes one entry. A damaged one does not say whose it is; where a chain is set
+// aside for it, it is known.
+func (t *tail) read(arrival uint64, raw []byte) error {
+	payload, err := t.open(tableJournal, key64(arrival), raw)
+	var e *entry
+	if err == nil {
+		e, err = decodeEntry(arrival, payload)
+	}
+	if err == nil {
+		return t.add(e)
+	}
+	for _, a := range t.asides {
+		if a.has(arrival) {
+			return nil
+		}
+	}
+	return err
 }
 
 func (t *tail) add(e *entry) error {
-	c := t.byNumber[e.chain]
-	if c == nil && t.damaged[e.chain] {
+	if t.set[e.chain] != nil {
+		return nil // it has its entries, and gets no more
+	}
+	if a := t.unread[e.chain]; a != nil {
+		a.pending = append(a.pending, pend{e.Arrival, e.lists()})
 		return nil
 	}
+	c := t.byNumber[e.chain]
 	if c == nil {
 		rec, err := t.chainRecord(e.chain)
 		if err != nil && ofOneChain(err) {
-			t.damaged[e.chain] = true
-			t.note(events.Key{Chain: fmt.Sprint("number ", e.chain)}, err)
-			return nil // as setAside does
+			a := &aside{no: e.chain, key: t.chainKey(e.chain), why: err.Error(), pending: []pend{{e.Arrival, e.lists()}}}
+			t.unread[e.chain] = a
+			t.note(a.key, err)
+			return nil
 		}
 		if err != nil {
 			return err

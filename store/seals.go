@@ -169,8 +169,15 @@ func (s *Store) sealJobs(out *[]SealJob, after, known uint64, limit int) error {
 			if err == nil && f == nil {
 				err = corrupt(tableFixed, key64(j.chain), "the chain has a seal job and no end")
 			}
+			if err == nil {
+				err = s.isAside(f.State.Key) // its segments cannot be read
+			}
 			if err != nil && ofOneChain(err) {
-				s.noteDamage(events.Key{Chain: fmt.Sprint("number ", j.chain)}, err)
+				key := events.Key{Chain: fmt.Sprint("number ", j.chain)}
+				if f != nil {
+					key = f.State.Key
+				}
+				s.noteDamage(key, err)
 				return true, nil
 			}
 			if err != nil {

@@ -105,11 +105,14 @@ type Store struct {
 	epochs   map[string]*Epoch // current epoch by stream name
 	n        counters
 	writeErr error // of the last transaction
+	aside    map[events.Key]*aside
 	damaged  map[events.Key]bool
 	damage   string // of the chain found last
 
 	dirty  []dirtyMark // writer's: chains by their oldest pending entry
 	recent *list.List  // writer's: chains with a state in memory, last used first
+
+	unread []*aside // writer's: chains to be set aside in the next transaction
 
 	idSeed     maphash.Seed
 	idSlots    int // writer's: places in the sets of ids of all chains

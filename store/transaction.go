@@ -251,6 +251,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	clear(w.epochs)
 	clear(w.touched)
 	w.touched = w.touched[:0]
+	w.asides, w.takenUp = nil, nil
 	w.life, w.ids, w.newJobs, w.newRejections = nil, nil, false, false
 }
 
@@ -263,6 +264,7 @@ func (s *Store) publish(w *writer) {
 	for _, c := range w.touched {
 		c.publish(s)
 	}
+	s.publishAsides(w)
 	for name, ep := range w.epochs {
 		s.epochs[name] = ep
 	}

@@ -30,7 +30,9 @@ type writer struct {
 	created map[events.Key]*chain
 	epochs  map[string]*Epoch // changed ones, by stream name
 
-	life *life // begun in the transaction; nil: none
+	asides  []*aside     // chains set aside
+	takenUp []events.Key // chains that are no longer
+	life    *life        // begun in the transaction; nil: none
 
 	newJobs, newRejections bool
 }
@@ -133,6 +135,9 @@ func (w *writer) finish() error {
 		return err
 	}
 	if err := w.flushDue(); err != nil {
+		return err
+	}
+	if err := w.putUnread(); err != nil {
 		return err
 	}
 	if err := w.renewLife(); err != nil {
