@@ -74,6 +74,8 @@ type Store struct {
 	tx    uint64      // writer's: the last one that is durable
 	renew atomic.Bool // a new life is due
 
+	durable durability // locks for itself
+
 	// open is held by every call for reading, and by Close for writing.
 	open   sync.RWMutex
 	closed bool

@@ -186,7 +186,7 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 		commit = func() error { return hook(tx) }
 	}
 	tx64 := uint64(tx.ID())
-	if err := commit(); err != nil {
+	if err := s.durable.commit(tx64, commit); err != nil {
 		return s.commitFailed(err)
 	}
 	if s.tx = tx64; s.w.life != nil {
@@ -205,13 +205,18 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 // would build on is not known, so this process writes no more, and the next one
 // writes everything anew (see leaveUnsynced).
 func (s *Store) commitFailed(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Op != "sync" && isRefused(path.Err) {
+	if leavesNothing(err) {
 		return sealOff("commit", err)
 	}
 	s.fatal = fmt.Errorf("commit: %w: %v", ErrBroken, err)
 	s.leaveUnsynced(err)
 	return s.fatal
+}
+
+// leavesNothing: the commit was refused while it was written, before anything refers to it.
+func leavesNothing(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Op != "sync" && isRefused(path.Err)
 }
 
 // isRefused: nothing of the write was done, and it may be tried again.
@@ -345,9 +350,9 @@ func (s *Store) view(fn func(*view) error) (err error) {
 		return ErrClosed
 	}
 	defer s.guard(&err)()
-	tx, err := s.db.Begin(false)
+	tx, err := s.begin()
 	if err != nil {
-		return sealOff("begin transaction", err)
+		return err
 	}
 	defer tx.Rollback()
 	v := newView(tx)
