@@ -92,7 +92,7 @@ func TestListWhileAChainIsFlushed(t *testing.T) {
 					give(t, s, testStream, step("c", "a", 2001), step("c", "b", 2002), runSealed("c", "d", 2003))
 					dropGlances(s)
 					begun := 0
-					s.testingOnly.viewing = func() {
+					s.viewing = func() {
 						if begun++; begun == transaction {
 							give(t, s, testStream, last)
 						}
@@ -100,7 +100,7 @@ func TestListWhileAChainIsFlushed(t *testing.T) {
 					if n := list(s); n < 3 {
 						t.Errorf("a chain of 3 segments is listed with %d", n)
 					}
-					s.testingOnly = hooks{}
+					s.viewing = nil
 				})
 			}
 		}

@@ -125,6 +125,7 @@ type Store struct {
 
 	flush       flushLimits
 	testingOnly hooks
+	viewing     func() // tests: in a reader's transaction that has just begun; beside hooks, which tests change while others read
 }
 
 // hooks make transactions fail at named points, in tests only.
@@ -133,7 +134,6 @@ type hooks struct {
 	commit       func(tx *bbolt.Tx) error  // in the place of tx.Commit
 	afterCommit  func() error              // persisted, yet reported as failed
 	published    func(touched, states int) // after a commit, under the token
-	viewing      func()                    // in a reader's transaction that has just begun
 
 	compact func(step string, do func() error) error // around the steps of a compaction
 	scan    int                                      // in the place of scanPerTx, for a check

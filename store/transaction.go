@@ -362,8 +362,8 @@ func (s *Store) view(fn func(*view) error) (err error) {
 		return errors.Join(err, missingCounters(found))
 	}
 	v.horizon, v.replays = n.arrivals, &s.replays
-	if hook := s.testingOnly.viewing; hook != nil {
-		hook()
+	if s.viewing != nil {
+		s.viewing()
 	}
 	return fn(v)
 }
