@@ -95,12 +95,17 @@ func Open(ctx context.Context, cfg Config) (*Sidecars, error) {
 	return s, nil
 }
 
-// claim records the owner, first come.
+// claim records the owner, first come. Where it stands already nothing is written:
+// a full disk must keep nobody from starting.
 func (s *Sidecars) claim(ctx context.Context, cfg Config) error {
 	if cfg.Owner == "" {
 		return nil
 	}
-	body := Bytes([]byte(cfg.Owner + "\n"))
+	text := cfg.Owner + "\n"
+	if have, err := read(ctx, s.blobs, ownerName, maxPointer); err == nil && string(have) == text {
+		return nil
+	}
+	body := Bytes([]byte(text))
 	err := s.blobs.PutOnce(ctx, ownerName, body)
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		return err

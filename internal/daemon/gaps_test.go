@@ -83,12 +83,14 @@ var gapKey = events.Key{Tenant: "acme", PromptHash: strings.Repeat("a1", 32), Se
 func publishSteps(t *testing.T, js jetstream.JetStream, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
-		payload := gapStep(fmt.Sprint("e", n))
+		payload := gapStep(eventID(n))
 		if _, err := js.Publish(t.Context(), gapKey.Subject(events.VerbStep), []byte(payload)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+func eventID(n int) string { return fmt.Sprint("e", n) }
 
 // gapStep is a step with an id of its own, in the session of gapKey.
 func gapStep(id string) string {
