@@ -164,8 +164,8 @@ func (w *world) fullDisk(ctx context.Context) error {
 	return errors.Join(err, w.disk.free())
 }
 
-// killOnFullDisk kills the daemon while it cannot write, and starts it again
-// when it can.
+// killOnFullDisk kills the daemon while it cannot write, and starts it again, now
+// and then before it can.
 func (w *world) killOnFullDisk(ctx context.Context) error {
 	if w.disk == nil {
 		return errNotNow
@@ -173,7 +173,12 @@ func (w *world) killOnFullDisk(ctx context.Context) error {
 	err := w.disk.fill()
 	w.linger(ctx, time.Second)
 	w.daemon.kill()
-	return errors.Join(err, w.disk.free(), w.startDaemon(ctx))
+	if w.rnd.IntN(2) == 0 {
+		return errors.Join(err, w.disk.free(), w.startDaemon(ctx))
+	}
+	err = errors.Join(err, w.startDaemon(ctx))
+	w.linger(ctx, time.Second)
+	return errors.Join(err, w.disk.free())
 }
 
 // purge empties the stream behind the back of a daemon that is down.
