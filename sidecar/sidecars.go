@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -102,18 +103,22 @@ func (s *Sidecars) claim(ctx context.Context, cfg Config) error {
 		return nil
 	}
 	text := cfg.Owner + "\n"
-	if have, err := read(ctx, s.blobs, ownerName, maxPointer); err == nil && string(have) == text {
+	have, err := read(ctx, s.blobs, ownerName, maxPointer)
+	switch {
+	case err == nil && string(have) == text:
 		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTooLarge):
+		return err
 	}
 	body := Bytes([]byte(text))
-	err := s.blobs.PutOnce(ctx, ownerName, body)
+	err = s.blobs.PutOnce(ctx, ownerName, body)
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		return err
 	}
 	if cfg.TakeOver {
 		return s.blobs.Put(ctx, ownerName, body)
 	}
-	have, err := read(ctx, s.blobs, ownerName, maxPointer)
+	have, err = read(ctx, s.blobs, ownerName, maxPointer)
 	if err != nil {
 		return err
 	}
