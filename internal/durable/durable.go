@@ -94,8 +94,9 @@ type Dir struct {
 
 	folders *folders
 
-	mu    sync.Mutex
-	known map[string]struct{} // directories whose entries up to the root this Dir has synced
+	mu      sync.Mutex
+	known   map[string]struct{} // directories whose entries up to the root this Dir has synced
+	removed uint64              // counts failed writes that removed directories
 
 	// around, if it is not nil, stands around every system call of a write, so that
 	// tests see their order and make them fail with or without effect.
@@ -250,19 +251,46 @@ func (g *group) makeOne(dir string) error {
 	return err
 }
 
+// errRemoved fails a write during which another one removed directories.
+var errRemoved = errors.New("another write failed and removed directories that this one may have relied on")
+
 // unmake removes the directories that a failed write made: the next attempt
 // makes them anew rather than trust a second fsync. One that others have filled
 // meanwhile stays.
+//
+// Others may have found such a directory, and synced its entry or been told that it
+// is known to be durable; when it is gone, and made anew by somebody whose sync is
+// still to come, that says nothing. So what is known is dropped with it, and a write
+// that was under way then neither adds to what is known nor succeeds, however late it
+// comes to either: it is repeated. The lock puts every look before or behind that.
 func (d *Dir) unmake(w *way) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gone := false
 	for i := len(w.made) - 1; i >= 0; i-- {
-		_ = d.root.Remove(w.made[i])
+		gone = d.root.Remove(w.made[i]) == nil || gone
+	}
+	if gone {
+		d.known = map[string]struct{}{".": {}}
+		d.removed++
 	}
 }
 
-// know remembers directories whose entries are durable.
-func (d *Dir) know(w *way) {
+// removals counts how often directories have been removed.
+func (d *Dir) removals() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.removed
+}
+
+// know remembers directories whose entries are durable, by a write that began after
+// so many removals.
+func (d *Dir) know(w *way, removals uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.removed != removals {
+		return
+	}
 	for _, dir := range w.unsynced {
 		if len(d.known) >= maxKnown {
 			d.known = map[string]struct{}{".": {}}

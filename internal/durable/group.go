@@ -54,9 +54,12 @@ func (d *Dir) write(meanwhile func() error, steps ...[]File) error {
 		}
 	}
 	reports := d.shared.begin(n)
-	g := &group{d: d, reports: reports, held: map[string]*folder{}, meanwhile: meanwhile}
+	g := &group{d: d, reports: reports, removals: d.removals(), held: map[string]*folder{}, meanwhile: meanwhile}
 	err := g.write(steps)
 	g.leave()
+	if err == nil && d.removals() != g.removals {
+		err = errRemoved
+	}
 	if lost := d.shared.end(reports, n); err == nil {
 		err = lost
 	}
@@ -80,11 +83,12 @@ func describe(files []File) string {
 
 // group is a write of some files. One goroutine has it.
 type group struct {
-	d       *Dir
-	reports uint64             // of the shared sync, at the beginning
-	held    map[string]*folder // by name
-	way     way
-	staged  []*staged
+	d        *Dir
+	reports  uint64             // of the shared sync, at the beginning
+	removals uint64             // of directories, at the beginning
+	held     map[string]*folder // by name
+	way      way
+	staged   []*staged
 
 	meanwhile func() error
 }
@@ -104,7 +108,7 @@ func (g *group) write(steps [][]File) error {
 		g.d.unmake(&g.way)
 		return err
 	}
-	g.d.know(&g.way)
+	g.d.know(&g.way, g.removals)
 	rest := g.staged
 	for _, step := range steps {
 		if err := g.place(rest[:len(step)]); err != nil {
