@@ -1,6 +1,7 @@
 package emitter
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -12,13 +13,21 @@ func testSession(cfg IntakeConfig) *session {
 	return &session{in: &Intake{cfg: cfg}, hand: newHandoff(&cfg), decoder: events.NewDecoder(events.Limits{}), next: 1}
 }
 
+// Case N24: the broker's time goes back, and even before 1970. Chains keep the
+// order of the stream, each segment the time that the broker gave it, none of them
+// is negative, and nothing ends for its age: a chain ends by a seal alone.
 func TestN24BrokerTimeGoesBackwards(t *testing.T) {
 	t.Parallel()
 	s := testSession(IntakeConfig{})
 	store := newMemory()
-	for i, ms := range []uint64{500, 400, 0, 600} {
+	times := []time.Time{time.UnixMilli(1 << 41), time.UnixMilli(400), time.Unix(-5, 0), time.UnixMilli(600)}
+	for i, at := range times {
 		m := stepEvent("c", i+1)
-		if !s.accept(events.Message{Subject: m.Subject, Payload: m.Data, StreamSeq: uint64(i + 1), BrokerMS: ms}, nil, false) {
+		undated := regexp.MustCompile(`,"at_ms":[0-9]+`).ReplaceAll(m.Data, nil)
+		if len(undated) == len(m.Data) {
+			t.Fatalf("no time in %s", m.Data)
+		}
+		if !s.accept(events.Message{Subject: m.Subject, Payload: undated, StreamSeq: uint64(i + 1), BrokerMS: unixMS(at)}, nil, false) {
 			t.Fatal("refused")
 		}
 	}
@@ -28,9 +37,16 @@ func TestN24BrokerTimeGoesBackwards(t *testing.T) {
 	}
 	r := &rig{t: t, store: store}
 	r.inOrder("c", 1, 2, 3, 4)
-	if unixMS(time.Unix(-5, 0)) != 0 {
-		t.Error("a time before 1970 is negative")
-	}
+	store.look(testKey("c"), func(c *memoryChain) {
+		for i, want := range []uint64{1 << 41, 400, 0, 600} {
+			if got := c.segments[i].EmittedAtMS; got == nil || *got != want {
+				t.Errorf("segment %d is of %v, want %d", i, got, want)
+			}
+		}
+		if c.state.Outcome != events.Open || c.state.LastAtMS != 600 {
+			t.Errorf("%s, last at %d", c.state.Outcome, c.state.LastAtMS)
+		}
+	})
 }
 
 func TestBatchesAreBounded(t *testing.T) {

@@ -376,17 +376,6 @@ func TestResumeOfATrimmedChain(t *testing.T) {
 	})
 }
 
-func TestC04SecondBeginIsRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	a, b := r.begin(r.publisherConfig("c")), r.begin(r.publisherConfig("c"))
-	must(t)(a.Intent(deadline(t), Intent{Text: "a"}))
-	if _, err := b.Intent(deadline(t), Intent{Text: "b"}); !errors.Is(err, ErrExists) {
-		t.Fatalf("second writer: %v", err)
-	}
-	must(t)(a.Attempt(deadline(t), Attempt{StepID: "s"}))
-}
-
 func TestTrimmedUnderThePublisher(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

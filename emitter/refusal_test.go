@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,28 +17,68 @@ import (
 	"github.com/chaind/chaind/segments"
 )
 
+// Case N18: what is too large is refused before it is sent, with size and limit,
+// and takes no number. The runtime then sends the digest alone, or a short text that
+// says what was withheld and why: the run has its step either way and is complete.
 func TestN18TooLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start()
 	p := r.begin(r.publisherConfig("c"))
+	ctx := deadline(t)
 	big := []byte(`"` + strings.Repeat("x", 2<<20) + `"`)
-	var large *TooLargeError
-	_, err := p.Step(deadline(t), Step{StepID: "s", Parsed: big, KeepParsed: true})
-	if !errors.As(err, &large) || large.Size < 2<<20 || !errors.Is(err, ErrTooLarge) {
-		t.Fatalf("2 MiB: %v", err)
+	for name, send := range map[string]func() (Sent, error){
+		"intent": func() (Sent, error) { return p.Intent(ctx, Intent{Text: string(big), KeepText: true}) },
+		"plan": func() (Sent, error) {
+			return p.Commit(ctx, Commit{Comp: large(testComp), StepTopo: []string{"a", "b"}})
+		},
+		"expression": func() (Sent, error) { return p.Step(ctx, Step{StepID: "a", Parsed: big, KeepParsed: true}) },
+		"snapshot":   func() (Sent, error) { return p.Seal(ctx, Seal{Artifact: large(testArtifact)}) },
+	} {
+		var tooLarge *TooLargeError
+		_, err := send()
+		if !errors.As(err, &tooLarge) || tooLarge.Size < 2<<20 || tooLarge.Limit != DefaultMaxEventBytes-publishHeadroom || !errors.Is(err, ErrTooLarge) {
+			t.Fatalf("%s of 2 MiB: %v", name, err)
+		}
 	}
-	// What the hint says to do: the digest alone.
-	if s := must(t)(p.Step(deadline(t), Step{StepID: "s", Parsed: big})); s.ProducerSeq != 0 {
-		t.Errorf("the refused event took number 0: %+v", s)
+	// What the error says to do: the digest alone, or what was withheld in its place.
+	withheld := fmt.Appendf(nil, `{"withheld":"too large","bytes":%d,"sha256":"%s"}`, len(big), segments.Sum(big))
+	ok := must(t)
+	if s := ok(p.Intent(ctx, Intent{Text: string(big)})); s.ProducerSeq != 0 {
+		t.Errorf("the refused events took numbers: %+v", s)
 	}
-	if _, err := p.Wait(deadline(t)); err != nil {
+	ok(p.Commit(ctx, Commit{Comp: large(testComp), OmitComp: true, StepTopo: []string{"a", "b"}}))
+	ok(p.Step(ctx, Step{StepID: "a", Parsed: big}))
+	ok(p.Step(ctx, Step{StepID: "b", SourceLine: "payload withheld: too large", Parsed: withheld, KeepParsed: true}))
+	ok(p.Seal(ctx, Seal{Artifact: large(testArtifact), OmitArtifact: true}))
+	if _, err := p.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
+	r.store.look(testKey("c"), func(c *memoryChain) {
+		if coverage, why := c.state.Coverage(); coverage != events.Complete || c.state.Rejected != 0 || len(c.segments) != 5 {
+			t.Fatalf("%d segments, %d rejected, %s %v", len(c.segments), c.state.Rejected, coverage, why)
+		}
+		if conformity, codes := c.state.Conformity(); conformity != events.Conforming {
+			t.Errorf("%s %v", conformity, codes)
+		}
+		for seq, text := range map[int][]byte{2: big, 3: withheld} {
+			if k := c.segments[seq].Kind.(*segments.StepExecuted); k.ParsedExprDigest != segments.ParsedDigest(text) {
+				t.Errorf("segment %d has another digest: %+v", seq, k)
+			}
+		}
+		if k := c.segments[3].Kind.(*segments.StepExecuted); k.SourceLine != "payload withheld: too large" {
+			t.Errorf("the run does not show what was withheld: %+v", k)
+		}
+	})
 	// Around the publisher: the client or the stream refuses what is far too large.
 	if _, err := r.js.Publish(deadline(t), testKey("c").Subject(events.VerbStep), big); !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("2 MiB around the publisher: %v", err)
 	}
+}
+
+// large adds a member of 2 MiB to an object.
+func large(object string) []byte {
+	return []byte(`{"results":"` + strings.Repeat("x", 2<<20) + `",` + object[1:])
 }
 
 func TestSlightlyTooLargeIsRecorded(t *testing.T) {

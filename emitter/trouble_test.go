@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,6 +146,51 @@ func TestC22StopFinishesTheRunningAppend(t *testing.T) {
 	r.applied(200)
 	r.stop()
 	r.inOrder("c", upTo(200)...)
+}
+
+// Case C22: a stop does not wait for ever for an append that does not end. What
+// was in flight is not acknowledged, and comes again.
+func TestC22StopHasADeadline(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *IntakeConfig) { c.StopTimeout = 10 * time.Millisecond })
+	entered := make(chan struct{})
+	stuck := &stuckStore{Appender: r.store, entered: entered}
+	r.cfg.Appender = stuck
+	for n := 1; n <= 200; n++ {
+		r.publish(stepEvent("c", n))
+	}
+	r.start()
+	<-entered
+	r.stop() // fails when the intake does not end
+	if got := r.store.highest(); got != 0 {
+		t.Fatalf("%d is durable", got)
+	}
+	c, err := r.js.Consumer(deadline(t), DefaultStream, DefaultDurable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CachedInfo().AckFloor.Stream; got != 0 {
+		t.Errorf("acknowledged up to %d, and nothing is durable", got)
+	}
+	r.cfg.Appender = r.store
+	r.start()
+	r.applied(200)
+	r.stop()
+	r.inOrder("c", upTo(200)...)
+	r.lostExactly()
+}
+
+// stuckStore takes no batch, and says so when it is asked to give up.
+type stuckStore struct {
+	Appender
+	entered chan struct{}
+	once    sync.Once
+}
+
+func (s *stuckStore) Append(ctx context.Context, _ *events.Batch) ([]events.Effect, error) {
+	s.once.Do(func() { close(s.entered) })
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }
 
 // An empty message with a status header looks to the client library like a
