@@ -48,6 +48,7 @@ type rig struct {
 	cfg    IntakeConfig
 	intake *Intake
 	stop   func()
+	ending <-chan struct{} // closed when the intake is told to stop
 }
 
 func newRig(t testing.TB, change ...func(*IntakeConfig)) *rig {
@@ -86,7 +87,7 @@ func (r *rig) run(in *Intake) {
 	done := make(chan error, 1)
 	go func() { done <- in.Run(ctx) }()
 	stopped := false
-	r.intake = in
+	r.intake, r.ending = in, ctx.Done()
 	r.stop = func() {
 		if stopped {
 			return

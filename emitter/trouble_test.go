@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,14 +104,20 @@ func TestRestartContinuesBehindTheWatermark(t *testing.T) {
 	r.lostExactly()
 }
 
+// Case C22: a stop waits for the append that runs, acknowledges what that made
+// durable and no more; the rest comes again.
 func TestC22StopFinishesTheRunningAppend(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *IntakeConfig) { c.BatchEvents = 50 })
 	entered, release := make(chan struct{}), make(chan struct{})
+	var again atomic.Bool
 	r.store.before = func(b *events.Batch) error {
 		if b.Events[0].StreamSeq == 1 {
 			close(entered)
 			<-release
+		}
+		if !again.Load() && b.Events[len(b.Events)-1].StreamSeq == 200 {
+			return errInjected // so that something is left, however late the stop is heard of
 		}
 		return nil
 	}
@@ -121,27 +128,30 @@ func TestC22StopFinishesTheRunningAppend(t *testing.T) {
 	<-entered
 	stopped := make(chan struct{})
 	go func() { r.stop(); close(stopped) }()
-	eventually(t, "the stop waits for the running append", func() bool {
-		select {
-		case <-stopped:
-			t.Fatal("stopped while an append was running")
-		default:
-		}
-		return true
-	})
+	<-r.ending
+	select {
+	case <-stopped:
+		t.Fatal("stopped while an append was running")
+	default:
+	}
 	close(release)
 	<-stopped
 	durable := r.store.highest()
 	if durable == 0 || durable == 200 {
 		t.Fatalf("%d of 200 durable at the stop", durable)
 	}
-	c, err := r.js.Consumer(deadline(t), DefaultStream, DefaultDurable)
-	if err != nil {
-		t.Fatal(err)
+	floor := func() uint64 {
+		c, err := r.js.Consumer(deadline(t), DefaultStream, DefaultDurable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.CachedInfo().AckFloor.Stream
 	}
-	if got := c.CachedInfo().AckFloor.Stream; got != durable {
+	eventually(t, "what is durable is acknowledged", func() bool { return floor() >= durable })
+	if got := floor(); got != durable {
 		t.Errorf("acknowledged up to %d, durable up to %d", got, durable)
 	}
+	again.Store(true)
 	r.start()
 	r.applied(200)
 	r.stop()
