@@ -13,7 +13,7 @@ import (
 // Invariant 1: whatever the broker is told to be safe is durable by then. Another
 // client hears every acknowledgement; each time that the intake asks for a commit,
 // all that it has said so far is looked at.
-func TestNothingIsAcknowledgedBeforeItsCommit(t *testing.T) {
+func TestNothingIsAckedBeforeItIsDurable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *IntakeConfig) { c.BatchEvents = 10 })
 	watcher := r.broker.connect()

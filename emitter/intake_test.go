@@ -1,7 +1,6 @@
 package emitter
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -128,28 +127,6 @@ func TestN16SlowStoreAndRedelivery(t *testing.T) {
 	})
 	if s := r.intake.Stats(); s.Fetched != 40 || s.Sessions != 1 {
 		t.Errorf("stats: %+v", s)
-	}
-}
-
-func TestNothingIsAckedBeforeItIsDurable(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var floor atomic.Uint64
-	r.store.before = func(b *events.Batch) error {
-		c, err := r.js.Consumer(context.Background(), DefaultStream, DefaultDurable)
-		if err == nil && c.CachedInfo().AckFloor.Stream >= b.Events[0].StreamSeq {
-			floor.Store(c.CachedInfo().AckFloor.Stream)
-		}
-		return nil
-	}
-	r.start()
-	for n := 1; n <= 50; n++ {
-		r.publish(stepEvent("c", n))
-	}
-	r.applied(50)
-	r.stop()
-	if floor.Load() != 0 {
-		t.Errorf("acknowledged %d before it was durable", floor.Load())
 	}
 }
 

@@ -34,7 +34,7 @@ var mutants = []struct {
 	{"judgement before the name", "internal/durable/group.go", "errors.Join(<-judged, err)", "errors.Join(err)", "./internal/durable", "TestGroupMeanwhile"},
 	{"epoch check", "emitter/position.go", "if state.LastSeq < applied {", "if true {\n\t\treturn \"\", nil\n\t}\n\tif state.LastSeq < applied {", "./emitter", "TestN12|TestStreamBehind"},
 	{"broker's time in the epoch check", "emitter/position.go", "BrokerMS: m.BrokerMS}, true", "BrokerMS: had.BrokerMS}, true", "./emitter", "TestN12"},
-	{"acknowledge after the commit", "emitter/commit.go", "given := &events.Batch{", "_ = ack(b.ack)\n\tgiven := &events.Batch{", "./emitter", "TestNothingIsAcknowledgedBeforeItsCommit"},
+	{"acknowledge after the commit", "emitter/commit.go", "given := &events.Batch{", "_ = ack(b.ack)\n\tgiven := &events.Batch{", "./emitter", "TestNothingIsAckedBeforeItIsDurable"},
 }
 
 // TestSuiteBites takes each mechanism out and wants a test to fail. By default it
