@@ -34,8 +34,8 @@ seconds and removed at the end. The next run with the same FILE goes on there, w
 otherwise it begins anew, and says so. What has changed on the disk behind that place meanwhile is for the next whole check
 to find, and whoever can write FILE can have a part left out: keep it where the database is as safe.
 
-Exits 0 when nothing was found, 4 when something was (also when the database is too damaged to be opened), 1 when it could
-not check. The daemon must be stopped: it holds the file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).
+Exits 0 when nothing was found, 4 when something was (also when the database is too damaged to be opened), 3 when there is
+no chain that could be checked (EMPTY), 1 when it could not check. The daemon must be stopped: it holds the file. A running daemon checks itself from time to time (chaind_check_findings in its metrics).
 
 Examples:
   chaind check --data-dir /var/lib/chaind
@@ -63,9 +63,9 @@ func (c *checkCmd) Run(a *app) error {
 	if err != nil {
 		return cannot(fmt.Errorf("check evidence: %w", err), "--artifacts-dir names the evidence files, --no-evidence leaves them alone")
 	}
-	found, err := c.print(a, report, evidence)
-	if err = errors.Join(err, resume.remove()); err == nil && found {
-		return silent(exitEnvelope)
+	code, err := c.print(a, report, evidence)
+	if err = errors.Join(err, resume.remove()); err == nil && code != exitOK {
+		return silent(code)
 	}
 	return err
 }
@@ -131,7 +131,7 @@ type checkFinding struct {
 	Detail string `json:"detail"`
 }
 
-func (c *checkCmd) print(a *app, r *store.CheckReport, e *daemon.EvidenceCheck) (found bool, err error) {
+func (c *checkCmd) print(a *app, r *store.CheckReport, e *daemon.EvidenceCheck) (code int, err error) {
 	result := checkResult{StoreID: r.StoreID, Chains: r.Chains, Segments: r.Segments, Records: r.Records, Values: r.Values, Findings: []checkFinding{}, More: r.More}
 	result.add(r.Findings)
 	if e != nil {
@@ -139,18 +139,21 @@ func (c *checkCmd) print(a *app, r *store.CheckReport, e *daemon.EvidenceCheck) 
 		result.More += e.More
 		result.add(e.Findings)
 	}
-	if found = len(result.Findings) > 0; found {
+	switch {
+	case len(result.Findings) > 0:
 		result.Exit = exitEnvelope
+	case r.Chains == 0:
+		result.Exit = exitDegraded
 	}
 	if c.JSON {
-		return found, a.printJSON(result)
+		return result.Exit, a.printJSON(result)
 	}
 	for _, f := range result.Findings {
 		if err := a.printf("%-13s %s %s %s\n", f.Class, f.Bucket, f.Chain, verifier.Escape(f.Detail)); err != nil {
-			return found, err
+			return result.Exit, err
 		}
 	}
-	return found, a.printf("%s\n", result.summary())
+	return result.Exit, a.printf("%s\n", result.summary())
 }
 
 func (r *checkResult) add(findings []store.Finding) {
@@ -163,10 +166,7 @@ func (r *checkResult) add(findings []store.Finding) {
 }
 
 func (r *checkResult) summary() string {
-	word := "OK"
-	if r.Exit != exitOK {
-		word = "DAMAGED"
-	}
+	word := map[int]string{exitOK: "OK", exitDegraded: "EMPTY", exitEnvelope: "DAMAGED"}[r.Exit]
 	evidence := "evidence files not looked at"
 	if r.Evidence != nil {
 		evidence = fmt.Sprintf("%d evidence files of %d sealed chains compared", r.Evidence.Files, r.Evidence.Sealed)
