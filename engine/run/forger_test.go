@@ -268,6 +268,15 @@ func TestCases(t *testing.T) {
 	for _, c := range []struct{ id, text, verdict, says string }{
 		{"C20", file(failedRun), "PASS", `Outcome unknown: "close". Failed: "pick"`},
 		{"C20", file(failedRun), "PASS", `"tell" (no attempt recorded)`},
+		{"C20", file(intentOnly), "PASS", "Plan: none was committed."},
+		{"C20", file(intentOnly), "PASS", "Outcome: abandoned"},
+		{"C20", file(intentOnly), "PASS", "Steps: none was executed, and none was planned."},
+		{"C20", file(planOnly), "PASS", `Not executed: "list" (no attempt recorded), "pick" (no attempt recorded).`},
+		{"C20", file(planOnly), "PASS", "Attempts: none was recorded."},
+		{"C20", file(answeredWithAnError), "PASS", `Failed: "list" (1 time: "200, and the body says quota exceeded")`},
+		{"C20", file(answeredWithAnError), "PASS", `Not executed: "list" (failed)`},
+		{"C04", file(disagreeingRun), "DEGRADED", "stated head " + strings.Repeat("0d", 32)},
+		{"C04", file(disagreeingRun), "DEGRADED", "up to head " + disagreeingRun(t).Head.String()},
 		{"V05", foreign, "DEGRADED", ""},
 		{"V11", edited(file(incompleteRun), func(doc map[string]any) {
 			document{t, doc}.claim("Intake")["verified"] = true

@@ -228,6 +228,34 @@ func failedRun(tb testing.TB) *run.Chain {
 	return s.chain()
 }
 
+// intentOnly is all that is left of a runtime that died before it had a plan.
+func intentOnly(tb testing.TB) *run.Chain {
+	s := newScript(tb)
+	s.intent()
+	s.send("seal", s.bare("abandoned", "no sign of life for an hour"))
+	return s.chain()
+}
+
+// planOnly is of one that died before it began a step.
+func planOnly(tb testing.TB) *run.Chain {
+	s := newScript(tb)
+	s.intent()
+	s.commit("list", "pick")
+	s.send("seal", s.bare("abandoned", ""))
+	return s.chain()
+}
+
+// answeredWithAnError had a tool that answered, and said no.
+func answeredWithAnError(tb testing.TB) *run.Chain {
+	s := newScript(tb)
+	s.intent()
+	s.commit("list")
+	s.begin("list")
+	s.fails("list", "200, and the body says quota exceeded")
+	s.send("seal", s.bare("failed", "list"))
+	return s.chain()
+}
+
 // cancelledRun is stopped between two steps of its plan.
 func cancelledRun(tb testing.TB) *run.Chain {
 	s := newScript(tb)
