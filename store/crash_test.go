@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		writeUntilKilled(spec)
 		return
 	}
+	if dir := os.Getenv(tracedEnv); dir != "" {
+		writeTraced(dir)
+		return
+	}
 	if path := os.Getenv(damageEnv); path != "" {
 		openDamaged(path)
 		return
