@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(leaks{m}, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand, "chaind-peak": peakCommand})
+	testscript.Main(leaks{m}, map[string]func(){"chaind": main, "nats": natsCommand, "nats-server": natsServerCommand, "chaind-peak": peakCommand, "chaind-stuck": stuckCommand})
 }
 
 // leaks is a test run that fails when a goroutine outlives it.
