@@ -184,11 +184,12 @@ func TestN06EmptyEventIDsAreRefusedEach(t *testing.T) {
 	r.start()
 	subject := testKey("c").Subject(events.VerbStep)
 	r.publish(&nats.Msg{Subject: subject, Data: []byte(`{"v":1,"event_id":"","kind":{"a":1}}`)},
-		&nats.Msg{Subject: subject, Data: []byte(`{"v":1,"event_id":"","kind":{"a":2}}`)}, stepEvent("c", 1))
-	r.applied(3)
+		&nats.Msg{Subject: subject, Data: []byte(`{"v":1,"event_id":"","kind":{"a":2}}`)},
+		&nats.Msg{Subject: subject, Data: []byte(`{"v":1,"kind":{"a":3}}`)}, &nats.Msg{Subject: subject, Data: []byte(`{"v":1,"kind":{"a":4}}`)}, stepEvent("c", 1))
+	r.applied(5)
 	r.stop()
 	r.inOrder("c", 1)
-	if got := r.intake.Stats().Rejected[events.BadID]; got != 2 {
+	if got := r.intake.Stats().Rejected[events.BadID]; got != 4 {
 		t.Errorf("%d rejected for their id: %+v", got, r.intake.Stats())
 	}
 }
