@@ -40,7 +40,7 @@ var rooms = map[string][]string{
 	"web/sha256":        {},         // takes the place of a file of Go's, which may import nothing of ours
 	"docs/reseal":       {"bundle"}, // a program that seals an altered bundle again, for docs/flip-a-byte.md
 	"internal/durable":  {},
-	"internal/disktest": {}, // disks that run full or fail, for the tests of several rooms
+	"internal/disktest": {}, // disks that run full, fail or forget, for the tests of several rooms
 	"internal/daemon":   {"*"},
 	"internal/torture":  {"*"}, // a program that breaks a daemon from outside, and reads what it left
 	"bench":             {"*"}, // a program that measures the whole way

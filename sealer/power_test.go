@@ -4,143 +4,19 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chaind/chaind/internal/disktest"
 	"github.com/chaind/chaind/internal/durable"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/sidecar"
 	"github.com/chaind/chaind/store"
 )
-
-// forgetful is a model of a file system beneath evidence files: bytes and names
-// are certain after their fsync only. cut is called around every system call.
-type forgetful struct {
-	t    *testing.T
-	root string
-	cut  func()
-
-	mu    sync.Mutex
-	nodes []*node
-	dirs  map[string]*entries // by name; "." is there from the start
-}
-
-type node struct {
-	info           os.FileInfo
-	cached, synced string
-}
-
-type entries struct{ cached, synced map[string]*node } // nil: a directory
-
-func newEntries() *entries { return &entries{map[string]*node{}, map[string]*node{}} }
-
-// around follows one system call. It holds the lock throughout, so that calls
-// come one after the other, as cuts between them do.
-func (f *forgetful) around(op, name string, do func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.cut()
-	err := do()
-	if err == nil {
-		f.follow(op, name)
-	}
-	f.cut()
-	return err
-}
-
-func (f *forgetful) follow(op, name string) {
-	dir, base := path.Split(name)
-	parent := f.dir(path.Clean(dir))
-	switch op {
-	case "write":
-		text, err := os.ReadFile(filepath.Join(f.root, name))
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		f.nodes = append(f.nodes, &node{info: f.stat(name), cached: string(text)})
-	case "mkdir":
-		f.dir(name)
-	case "rename", "link":
-		parent.cached[base] = f.node(name)
-	case "unlink":
-		delete(parent.cached, base)
-	case "syncfs":
-		for _, n := range f.nodes {
-			n.synced = n.cached
-		}
-		for _, d := range f.dirs {
-			d.synced = maps.Clone(d.cached)
-		}
-	case "fsync":
-		if d := f.dirs[name]; d != nil {
-			d.synced = maps.Clone(d.cached)
-		} else {
-			n := f.node(name)
-			n.synced = n.cached
-		}
-	}
-}
-
-// dir finds a directory, or takes note of it; it may have been made otherwise.
-func (f *forgetful) dir(name string) *entries {
-	if d := f.dirs[name]; d != nil {
-		return d
-	}
-	f.dirs[name] = newEntries()
-	f.dir(path.Dir(name)).cached[path.Base(name)] = nil
-	return f.dirs[name]
-}
-
-func (f *forgetful) stat(name string) os.FileInfo {
-	info, err := os.Lstat(filepath.Join(f.root, name))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return info
-}
-
-// node is the file that has the name now; numbers of files that are gone are
-// given again, so the last one counts.
-func (f *forgetful) node(name string) *node {
-	info := f.stat(name)
-	for i := len(f.nodes) - 1; i >= 0; i-- {
-		if os.SameFile(f.nodes[i].info, info) {
-			return f.nodes[i]
-		}
-	}
-	f.t.Fatalf("%s is no file that was written", name)
-	return nil
-}
-
-// after is what is there after a power cut now. kept: names survive although
-// they were not synced, and their bytes do not.
-func (f *forgetful) after(kept bool) map[string]string {
-	files := map[string]string{}
-	var walk func(dir string)
-	walk = func(dir string) {
-		d := f.dirs[dir]
-		list := d.synced
-		if kept {
-			list = d.cached
-		}
-		for base, n := range list {
-			if name := path.Join(dir, base); n != nil {
-				files[name] = n.synced
-			} else {
-				walk(name)
-			}
-		}
-	}
-	walk(".")
-	return files
-}
 
 // outage is what a power cut left: the evidence files, and the database.
 type outage struct {
@@ -156,12 +32,12 @@ func outages(t *testing.T, db *store.Store) []outage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &forgetful{t: t, root: root, dirs: map[string]*entries{".": newEntries()}}
+	var disk *disktest.Forgetful
 	seen := map[[32]byte]bool{}
 	var all []outage
 	var database []byte
 	pending := uint64(0)
-	f.cut = func() {
+	disk = disktest.NewForgetful(t, root, func() {
 		st, err := db.Stats()
 		if err == nil && (database == nil || st.PendingSeals != pending) {
 			var b bytes.Buffer
@@ -172,23 +48,21 @@ func outages(t *testing.T, db *store.Store) []outage {
 			t.Error(err)
 		}
 		for _, kept := range []bool{false, true} {
-			o := outage{f.after(kept), database}
+			o := outage{disk.After(kept), database}
 			if key := sha256.Sum256(fmt.Append(nil, pending, o.files)); !seen[key] {
 				seen[key] = true
 				all = append(all, o)
 			}
 		}
-	}
-	tree.TestingOnlyAround(f.around)
+	})
+	tree.TestingOnlyAround(disk.Around)
 	dir, err := sidecar.OpenDirIn(tree, root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
 	sealAll(t, Config{Store: db, Sidecars: openSidecars(t, dir), Workers: 1, SkipAudit: true})
-	f.mu.Lock()
-	f.cut()
-	f.mu.Unlock()
+	disk.Cut()
 	return all
 }
 

@@ -1,5 +1,6 @@
-// Package disktest gives tests disks that run full or fail. It needs the right to
-// mount; without it, and on systems other than Linux, the tests skip.
+// Package disktest gives tests disks that run full, fail, or forget what was not
+// synced. Full and failing ones need the right to mount; without it, and on systems
+// other than Linux, the tests skip.
 package disktest
 
 import (
