@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
+
+	"github.com/chaind/chaind/internal/disktest"
 )
 
 // compactEnv makes the test binary compact the store in a directory and die
@@ -392,7 +394,7 @@ func TestReplacedWhileWaitingForTheLock(t *testing.T) {
 
 // On a full disk the copy fails, goes away, and the old file is in use.
 func TestCompactionOnFullDisk(t *testing.T) {
-	dir := smallDisk(t, "2m")
+	dir := disktest.Small(t, "2m")
 	s, err := Open(Config{Dir: filepath.Join(dir, "store")})
 	if err != nil {
 		t.Fatal(err)

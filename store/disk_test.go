@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chaind/chaind/internal/disktest"
 )
 
 // Case B01: the second opener gets an error in time, which names the file.
@@ -51,24 +52,10 @@ func TestB01SecondOpenerIsTold(t *testing.T) {
 	mustCheck(t, b)
 }
 
-// smallDisk mounts a file system of that size, or skips the test.
-func smallDisk(t *testing.T, size string) (dir string) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("mounting a small file system needs root")
-	}
-	dir = t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).Run(); err != nil {
-		t.Skipf("mount: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, 0) })
-	return dir
-}
-
 // Case B05: the disk runs full in the middle of commits. Nothing acknowledged
 // is lost, and the same handle goes on when there is space again.
 func TestB05DiskFull(t *testing.T) {
-	dir := smallDisk(t, "4m")
+	dir := disktest.Small(t, "4m")
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, bytes.Repeat([]byte{1}, 2<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -123,7 +110,7 @@ func fill(t *testing.T, s *Store, applied uint64) uint64 {
 // A store cannot be created on a full disk, and the attempt leaves nothing that
 // a later one trips over.
 func TestCreateOnFullDisk(t *testing.T) {
-	dir := smallDisk(t, "1m")
+	dir := disktest.Small(t, "1m")
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, bytes.Repeat([]byte{1}, 2<<20), 0o600) // as much as there is
 	if _, err := Open(Config{Dir: filepath.Join(dir, "store")}); !errors.Is(err, syscall.ENOSPC) {

@@ -5,11 +5,11 @@ package store
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/chaind/chaind/internal/disktest"
 )
 
 // On a file system that is read-only a store cannot be opened for writing, with
@@ -72,47 +72,6 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	}
 }
 
-// failingDisk is an ext4 on a file, which turns read-only when told to, while
-// files in it are open for writing.
-type failingDisk struct{ image, dir, trigger string }
-
-func newFailingDisk(t *testing.T) *failingDisk {
-	t.Helper()
-	d := &failingDisk{image: filepath.Join(t.TempDir(), "image"), dir: t.TempDir()}
-	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(d.image, 32<<20); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
-		t.Skipf("mkfs.ext4: %v: %s", err, out)
-	}
-	d.mount(t)
-	t.Cleanup(func() { syscall.Unmount(d.dir, syscall.MNT_DETACH) })
-	return d
-}
-
-func (d *failingDisk) mount(t *testing.T) {
-	t.Helper()
-	if out, err := exec.Command("mount", "-o", "loop,errors=remount-ro", d.image, d.dir).CombinedOutput(); err != nil {
-		t.Skipf("mounting a file needs root and loop devices: %v: %s", err, out)
-	}
-	out, err := exec.Command("findmnt", "-n", "-o", "SOURCE", d.dir).Output()
-	if err != nil {
-		t.Skipf("findmnt: %v", err)
-	}
-	d.trigger = filepath.Join("/sys/fs/ext4", filepath.Base(strings.TrimSpace(string(out))), "trigger_fs_error")
-}
-
-// fail is what the kernel does when it finds the file system damaged.
-func (d *failingDisk) fail(t *testing.T) {
-	t.Helper()
-	if err := os.WriteFile(d.trigger, []byte("made by a test\n"), 0); err != nil {
-		t.Skipf("no way to make the file system fail here: %v", err)
-	}
-}
-
 // The file system turns read-only under an open store, as Linux does after an
 // error of the disk: appends fail with a named reason, which stays, and reading
 // goes on or fails with it; after the repair everything acknowledged is there.
@@ -120,15 +79,15 @@ func TestFileSystemTurnsReadOnlyUnderTheStore(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
 	}
-	disk := newFailingDisk(t)
+	disk := disktest.NewFailing(t)
 	v := loadVector(t, "small")
-	cfg := Config{Dir: filepath.Join(disk.dir, "store")}
+	cfg := Config{Dir: filepath.Join(disk.Dir, "store")}
 	s, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustAppend(t, s, v.batch(0, 100))
-	disk.fail(t)
+	disk.Fail(t)
 	for i := range 3 {
 		_, err := s.Append(t.Context(), v.batch(100, 200))
 		if !errors.Is(err, syscall.EROFS) && !errors.Is(err, ErrBroken) {
@@ -149,13 +108,7 @@ func TestFileSystemTurnsReadOnlyUnderTheStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Logf("close: %v", err) // the lock is gone all the same
 	}
-	if err := syscall.Unmount(disk.dir, 0); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("e2fsck", "-fy", disk.image).CombinedOutput(); err != nil {
-		t.Logf("e2fsck: %v: %s", err, out) // exit code 1: repaired
-	}
-	disk.mount(t)
+	disk.Repair(t)
 	if s, err = Open(cfg); err != nil {
 		t.Fatal(err)
 	}
