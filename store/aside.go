@@ -202,6 +202,13 @@ func (w *writer) takeUp(a *aside) error {
 	c.next.stored = rec.standing
 	// The record may be further than was seen when it could not be read.
 	c.next.pending = slices.DeleteFunc(slices.Clone(a.pending), func(p pend) bool { return p.arrival <= rec.lastArrival })
+	for i := range c.next.pending {
+		e, err := w.journal(c.next.pending[i].arrival)
+		if err != nil || e == nil {
+			return cmp.Or(err, error(missing(tableJournal, key64(c.next.pending[i].arrival), "the entry")))
+		}
+		c.next.pending[i].lists = e.lists()
+	}
 	if _, _, c.next.last, err = w.replay(&c.next); err != nil {
 		return err
 	}

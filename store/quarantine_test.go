@@ -374,3 +374,109 @@ func TestDamagedIDBlockSetsAside(t *testing.T) {
 		}
 	}
 }
+
+// An entry in the part of the journal that opening reads is damaged, and does not
+// say whose it is. Where the others tell, that chain is set aside, before and after
+// another restart, and taken up when the entry has been repaired; nobody else
+// notices. Where they do not, the database is not opened.
+func TestDamagedEntryInTheTail(t *testing.T) {
+	t.Parallel()
+	conflict := decoded(testKey("c").Subject(events.VerbStep), stepPayload("b"), 3)
+	conflict.ID = "a"
+	for name, c := range map[string]struct {
+		events  []*events.Event // after one of d
+		damaged uint64          // arrival number
+		aside   bool
+		refused bool
+	}{
+		"in the middle of its chain": {[]*events.Event{step("c", "a", 2), step("c", "b", 3), step("c", "x", 4)}, 3, true, false},
+		"the first of its chain":     {[]*events.Event{step("c", "a", 2), step("c", "b", 3)}, 2, true, false},
+		"of a chain that is stored":  {[]*events.Event{step("c", "a", 2), step("c", "b", 3), seal("c", "z", 4)}, 3, false, false},
+		"a rejected one":             {[]*events.Event{step("c", "a", 2), conflict}, 3, true, false},
+		"the last of its chain":      {[]*events.Event{step("c", "a", 2), step("c", "b", 3), step("e", "a", 4)}, 3, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t)
+			s, err := Open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			give(t, s, testStream, append([]*events.Event{step("d", "a", 1)}, c.events...)...)
+			before := must2(s.Chains(ChainQuery{}))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, cfg, tableJournal, key64(c.damaged), flip)
+			dir := content(t, cfg.Dir)
+			if c.refused {
+				for _, open := range []func(Config) (*Store, error){Open, OpenReadOnly} {
+					if _, err := open(cfg); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "chaind replay") {
+						t.Errorf("open: %v", err)
+					}
+				}
+				if after := content(t, cfg.Dir); after != dir {
+					t.Errorf("the directory was\n%s and is\n%s", dir, after)
+				}
+			}
+			next := uint64(10)
+			for start := 0; start < 2 && !c.refused; start++ {
+				if s, err = Open(cfg); err != nil {
+					t.Fatal(err)
+				}
+				if c.aside {
+					wantAside(t, s, "c")
+				}
+				want := map[bool]string{true: "[appended rejected chain_damaged]", false: "[appended late]"}[c.aside]
+				if got := offer(t, s, step("d", fmt.Sprint(next), next), step("c", fmt.Sprint("n", next), next+1)); fmt.Sprint(got) != want {
+					t.Errorf("%q, want %s", got, want)
+				}
+				if c.aside {
+					wantAside(t, s, "c")
+				}
+				next += 2
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			edit(t, cfg, tableJournal, key64(c.damaged), flip)
+			s = openStore(t, cfg) // and checked at the end
+			for i, sum := range must2(s.Chains(ChainQuery{})) {
+				if sum.Key.Chain == "c" && (sum.Segments != before[i].Segments || sum.Rejected != before[i].Rejected || *sum.Head != *before[i].Head || sum.Damage != "") {
+					t.Errorf("after the repair %+v, and it was %+v", sum, before[i])
+				}
+			}
+			if st := must(s.Stats()); st.DamagedChains != 0 {
+				t.Errorf("after the repair: %+v", st)
+			}
+		})
+	}
+}
+
+// More than one damaged entry, or a frame that is not laid out as one, is nobody's.
+func TestDamagedFrameIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func([]byte) []byte{
+		"two entries":   func(b []byte) []byte { b[20] ^= 1; b[len(b)-20] ^= 1; return b },
+		"its layout":    func(b []byte) []byte { b[0] ^= 0x40; return b },
+		"cut":           func(b []byte) []byte { return b[:len(b)/2] },
+		"the last byte": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+	} {
+		cfg := testConfig(t)
+		s, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, s, batchOf("c", 1, frameEntries))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, cfg, tableJournal, append(key64(1), frameEntries-1), spoil)
+		if s, err = Open(cfg); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "chaind replay") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+}

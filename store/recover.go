@@ -57,13 +57,16 @@ type tail struct {
 	dirty    []dirtyMark
 	asides   map[events.Key]*aside
 	set      map[uint64]*aside // the same by number
-	unread   map[uint64]*aside // chains whose record cannot be read
+	unread   map[uint64]*aside // chains that are to be set aside, since their record or an entry cannot be read
+	damaged  []uint64          // entries that cannot be read
+	why      map[uint64]error  // the same, and why
 	note     func(events.Key, error)
 }
 
 // readTail collects the entries that are in the journal only.
 func (v *view) readTail(n *counters, chains map[events.Key]*chain, t *tail) (err error) {
-	t.view, t.byNumber, t.chains, t.unread = v, make(map[uint64]*chain), chains, make(map[uint64]*aside)
+	t.view, t.byNumber, t.chains = v, make(map[uint64]*chain), chains
+	t.unread, t.why = make(map[uint64]*aside), make(map[uint64]error)
 	if t.asides, err = v.asides(); err != nil {
 		return err
 	}
@@ -82,6 +85,12 @@ func (v *view) readTail(n *counters, chains map[events.Key]*chain, t *tail) (err
 	if err == nil && want != n.arrivals+1 {
 		err = missing(tableJournal, key64(want), "the entry")
 	}
+	if err == nil {
+		err = t.attribute(n)
+	}
+	if err != nil && ofOneChain(err) {
+		err = fmt.Errorf("%w; %s", err, unreadable)
+	}
 	for _, m := range t.dirty {
 		m.c.view = m.c.next
 	}
@@ -89,7 +98,7 @@ func (v *view) readTail(n *counters, chains map[events.Key]*chain, t *tail) (err
 }
 
 // read takes one entry. A damaged one does not say whose it is; where a chain is set
-// aside for it, it is known.
+// aside for it, that is known, else it is found out when all are read.
 func (t *tail) read(arrival uint64, raw []byte) error {
 	payload, err := t.open(tableJournal, key64(arrival), raw)
 	var e *entry
@@ -104,7 +113,12 @@ func (t *tail) read(arrival uint64, raw []byte) error {
 			return nil
 		}
 	}
-	return err
+	if !ofOneChain(err) {
+		return err
+	}
+	t.damaged = append(t.damaged, arrival)
+	t.why[arrival] = err
+	return nil
 }
 
 func (t *tail) add(e *entry) error {
@@ -120,7 +134,7 @@ func (t *tail) add(e *entry) error {
 		rec, err := t.chainRecord(e.chain)
 		if err != nil && ofOneChain(err) {
 			a := &aside{no: e.chain, key: t.chainKey(e.chain), why: err.Error(), pending: []pend{{e.Arrival, e.lists()}}}
-			t.unread[e.chain] = a
+			t.putAside(a)
 			t.note(a.key, err)
 			return nil
 		}
