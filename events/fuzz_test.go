@@ -39,9 +39,12 @@ func FuzzDecode(f *testing.F) {
 		if e.Key.Subject(e.Verb) != subject {
 			t.Fatalf("subject %q reads as %q", subject, e.Key.Subject(e.Verb))
 		}
-		again := Decode(m, lim)
-		if dump(again) != dump(e) {
+		d := NewDecoder(lim)
+		if again := d.Decode(m); dump(again) != dump(e) {
 			t.Fatal("decodes to something else the second time")
+		}
+		if n := d.parser.strung.Len(); n > len(payload) {
+			t.Fatalf("%d bytes of strings, which have room for those of the payload", n)
 		}
 		if bytes.Count([]byte(dump(e)), []byte("\ufffd")) > 0 && !mentionsReplacement(payload) {
 			t.Fatal("a replacement character that was not there")
