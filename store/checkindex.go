@@ -56,18 +56,32 @@ func (c *checker) settleRuns() error {
 	}
 	keys := c.place.unsettled
 	c.place.unsettled, c.settled = nil, true
-	return c.s.view(func(v *view) error {
-		for _, k := range keys {
+	chains := make([]events.Key, len(keys))
+	err := c.s.view(func(v *view) error {
+		for i, k := range keys {
 			payload, err := v.get(tableRuns, k)
-			if err == nil {
-				err = c.run(v, k, payload)
+			if err != nil {
+				continue // the look below says so
 			}
-			if err := c.add(err); err != nil {
-				return err
+			if r, err := v.run(k, payload); err == nil {
+				chains[i] = r.Key
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	// This time memory is looked at before the transaction begins, which so has
+	// what memory has let go of.
+	_, err = c.s.judged(len(keys), func(i int) events.Key { return chains[i] }, func(v *view, i int, m *memory) (bool, error) {
+		payload, err := v.get(tableRuns, keys[i])
+		if err == nil {
+			err = c.runOf(v, keys[i], payload, m.view, m.there)
+		}
+		return true, c.add(err)
+	})
+	return err
 }
 
 func (c *checker) counts() error {
@@ -126,8 +140,17 @@ func (c *checker) run(v *view, k, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	no := number(k[len(k)-8:])
 	cv, inMemory := c.s.peek(r.Key)
+	return c.runOf(v, k, payload, cv, inMemory)
+}
+
+// runOf is run with what is in memory of the chain.
+func (c *checker) runOf(v *view, k, payload []byte, cv chainView, inMemory bool) error {
+	r, err := v.run(k, payload)
+	if err != nil {
+		return err
+	}
+	no := number(k[len(k)-8:])
 	if !inMemory {
 		rec, err := v.chainRecord(no)
 		if err != nil {
@@ -271,6 +294,10 @@ func (c *checker) meta(_ *view, k, payload []byte) error {
 		r = new(identity)
 	case bytes.Equal(k, metaCounters):
 		r = new(counters)
+	case bytes.Equal(k, metaLife):
+		r = new(life)
+	case bytes.HasPrefix(k, asidePrefix):
+		r = new(aside)
 	default:
 		return nil
 	}

@@ -55,3 +55,38 @@ func TestCheckBetweenCommitAndPublish(t *testing.T) {
 		t.Errorf("a run that leads nowhere: %+v", c.place.report.Findings)
 	}
 }
+
+// Nor is one whose chain is flushed while the check looks again, in whichever of its
+// transactions.
+func TestCheckWhileAChainIsFlushed(t *testing.T) {
+	t.Parallel()
+	for transaction := 1; transaction <= 3; transaction++ {
+		s := openStore(t, testConfig(t))
+		for i := range uint64(20) { // so that the file need not grow below the reader
+			mustAppend(t, s, batchOf("other", i*100+1, 100))
+		}
+		s.flush.pending = 2
+		give(t, s, testStream, step("c", "a", 2001), step("c", "b", 2002)) // flushed
+		give(t, s, testStream, runSealed("c", "d", 2003))
+		c := &checker{s: s, ctx: t.Context(), place: Checkpoint{n: s.n}}
+		err := s.view(func(v *view) error {
+			return v.each(tableRuns, nil, func(k, _ []byte) (bool, error) {
+				c.place.unsettled = append(c.place.unsettled, slices.Clone(k))
+				return true, nil
+			})
+		})
+		if err != nil || len(c.place.unsettled) != 1 {
+			t.Fatal(err, c.place.unsettled)
+		}
+		begun := 0
+		s.viewing = func() {
+			if begun++; begun == transaction {
+				give(t, s, testStream, seal("c", "z", 2004))
+			}
+		}
+		if err := c.settleRuns(); err != nil || len(c.place.report.Findings) != 0 {
+			t.Errorf("transaction %d: %+v, %v", transaction, c.place.report.Findings, err)
+		}
+		s.viewing = nil
+	}
+}
