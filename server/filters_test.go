@@ -11,25 +11,40 @@ import (
 	"time"
 )
 
-// listed fetches all pages of a list of chains.
-func listedChains(t *testing.T, h http.Handler, query url.Values) []chainDocument {
+// allPages fetches a list; read takes one apart.
+func allPages[D any](t *testing.T, h http.Handler, path string, query url.Values, read func(page []byte) (list []D, next *string, err error)) []D {
 	t.Helper()
-	var all []chainDocument
+	var all []D
 	for {
-		w := get(h, "GET", "/v1/chains?"+query.Encode())
-		if w.Code != http.StatusOK {
-			t.Fatalf("%s: %d %s", query.Encode(), w.Code, w.Body)
+		w := get(h, "GET", path+"?"+query.Encode())
+		list, next, err := read(w.Body.Bytes())
+		if err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%s: %d %v %s", query.Encode(), w.Code, err, w.Body)
 		}
-		var page chainPage
-		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, page.Chains...)
-		if page.Next == nil {
+		all = append(all, list...)
+		if next == nil {
 			return all
 		}
-		query.Set("after", *page.Next)
+		query.Set("after", *next)
 	}
+}
+
+func listedChains(t *testing.T, h http.Handler, query url.Values) []chainDocument {
+	t.Helper()
+	return allPages(t, h, "/v1/chains", query, func(text []byte) ([]chainDocument, *string, error) {
+		var page chainPage
+		err := json.Unmarshal(text, &page)
+		return page.Chains, page.Next, err
+	})
+}
+
+func listedRuns(t *testing.T, h http.Handler, query url.Values) []runDocument {
+	t.Helper()
+	return allPages(t, h, "/v1/runs", query, func(text []byte) ([]runDocument, *string, error) {
+		var page runPage
+		err := json.Unmarshal(text, &page)
+		return page.Runs, page.Next, err
+	})
 }
 
 // TestFiltersSelectWhatTheySay compares each filter with the same choice made
@@ -110,24 +125,6 @@ func TestRunsByPrefix(t *testing.T) {
 		if got := runs("&run_id=" + prefix); n == 0 || len(got) != n {
 			t.Errorf("%s: %d runs, want %d", prefix, len(got), n)
 		}
-	}
-}
-
-// listedRuns fetches all pages of a list of runs.
-func listedRuns(t *testing.T, h http.Handler, query url.Values) []runDocument {
-	t.Helper()
-	var all []runDocument
-	for {
-		w := get(h, "GET", "/v1/runs?"+query.Encode())
-		var page runPage
-		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Code != http.StatusOK {
-			t.Fatalf("%s: %d %v", query.Encode(), w.Code, err)
-		}
-		all = append(all, page.Runs...)
-		if page.Next == nil {
-			return all
-		}
-		query.Set("after", *page.Next)
 	}
 }
 

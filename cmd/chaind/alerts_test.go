@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -88,11 +87,7 @@ func scrape(t *testing.T, base string) string {
 // awaitReady waits until the daemon says whether it does its work.
 func awaitReady(t *testing.T, base string, status int) {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	ready := until(func() bool {
 		res, err := http.Get(base + "/readyz")
 		if err != nil {
 			t.Fatal(err)
@@ -100,14 +95,10 @@ func awaitReady(t *testing.T, base string, status int) {
 		if err := res.Body.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode == status {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("the daemon never answered %d", status)
-		}
+		return res.StatusCode == status
+	})
+	if !ready {
+		t.Fatalf("the daemon never answered %d", status)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,46 +103,29 @@ func verifiesSoon(t *testing.T, artifacts, head string) {
 
 func awaitEvidence(t *testing.T, artifacts, head string) string {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var found string
-		err := filepath.WalkDir(artifacts, func(path string, _ fs.DirEntry, err error) error {
+	var found string
+	var err error
+	if !until(func() bool {
+		err = filepath.WalkDir(artifacts, func(path string, _ fs.DirEntry, err error) error {
 			if strings.HasSuffix(path, head+".evidence.json") {
 				found = path
 			}
 			return err
 		})
-		if err == nil && found != "" {
-			return found
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("no evidence of %s: %v", head, err)
-		}
+		return err == nil && found != ""
+	}) {
+		t.Fatalf("no evidence of %s: %v", head, err)
 	}
+	return found
 }
 
 // awaitCluster waits until JetStream has a leader and sees all three.
 func awaitCluster(t *testing.T, servers []*natsserver.Server) {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		for _, srv := range servers {
-			if srv.JetStreamIsLeader() && len(srv.JetStreamClusterPeers()) == len(servers) {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("the three servers found no leader")
-		}
+	leads := func(srv *natsserver.Server) bool {
+		return srv.JetStreamIsLeader() && len(srv.JetStreamClusterPeers()) == len(servers)
+	}
+	if !until(func() bool { return slices.ContainsFunc(servers, leads) }) {
+		t.Fatal("the three servers found no leader")
 	}
 }

@@ -184,25 +184,17 @@ type listedChain struct {
 // sealedChain waits until the tenant's chain is sealed.
 func (h *house) sealedChain(t *testing.T, tenant string) listedChain {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var page struct{ Chains []listedChain }
+	if !until(func() bool {
 		status, body := h.get(t, h.tokens["*"], "/v1/chains?chain=chain-of-"+tenantName(tenant))
-		var page struct{ Chains []listedChain }
 		if err := json.Unmarshal([]byte(body), &page); err != nil || status != http.StatusOK {
 			t.Fatalf("%d %v", status, err)
 		}
-		if len(page.Chains) == 1 && page.Chains[0].Sealed != nil {
-			return page.Chains[0]
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("chain of %q was never sealed", tenant)
-		}
+		return len(page.Chains) == 1 && page.Chains[0].Sealed != nil
+	}) {
+		t.Fatalf("chain of %q was never sealed", tenant)
 	}
+	return page.Chains[0]
 }
 
 // TestTenantsAreApartOnEveryRoute asks every route that the server describes,

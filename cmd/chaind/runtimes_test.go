@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chaind/chaind/internal/daemon"
 )
@@ -69,11 +68,8 @@ func wantSealed(t *testing.T, base, name, head string) {
 		Segments, Rejected                  int
 		Sealed                              *struct{ Path string }
 	}
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var page struct{ Chains []chain }
+	if !until(func() bool {
 		res, err := http.Get(base + "/v1/chains?chain=" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -83,22 +79,16 @@ func wantSealed(t *testing.T, base, name, head string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var page struct{ Chains []chain }
 		if err := json.Unmarshal(body, &page); err != nil {
 			t.Fatal(err)
 		}
-		if len(page.Chains) == 1 && page.Chains[0].Sealed != nil {
-			got := page.Chains[0]
-			got.Sealed = nil
-			if want := (chain{"succeeded", "conforming", "complete", head, got.Segments, 0, nil}); got != want || got.Segments < 5 {
-				t.Errorf("chain %+v, want %+v", got, want)
-			}
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("chain %s was never sealed: %s", name, body)
-		}
+		return len(page.Chains) == 1 && page.Chains[0].Sealed != nil
+	}) {
+		t.Fatalf("chain %s was never sealed: %+v", name, page)
+	}
+	got := page.Chains[0]
+	got.Sealed = nil
+	if want := (chain{"succeeded", "conforming", "complete", head, got.Segments, 0, nil}); got != want || got.Segments < 5 {
+		t.Errorf("chain %+v, want %+v", got, want)
 	}
 }

@@ -190,14 +190,8 @@ func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 func wait(ts *testscript.TestScript, done func(context.Context) bool, late func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done(ctx) {
-		select {
-		case <-ctx.Done():
-			late()
-		case <-tick.C:
-		}
+	if !until(func() bool { return done(ctx) }) {
+		late()
 	}
 }
 
@@ -238,19 +232,10 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	if !until(func() bool {
 		ts.Check(ts.Exec(args[1], args[2:]...))
-		if pattern.MatchString(ts.ReadFile("stdout")) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			ts.Fatalf("%v never printed %q", args[1:], args[0])
-		}
+		return pattern.MatchString(ts.ReadFile("stdout"))
+	}) {
+		ts.Fatalf("%v never printed %q", args[1:], args[0])
 	}
 }

@@ -151,6 +151,20 @@ func TestMutualTLSToNATS(t *testing.T) {
 	publishRun(t, conn, "over-tls")
 }
 
+// tokenFile makes a file with one token, for some tenants or for all.
+func tokenFile(t *testing.T, tenants ...string) (file, secret string) {
+	t.Helper()
+	secret, entry, err := daemon.NewToken(tenants, "")
+	file = filepath.Join(t.TempDir(), "tokens.yaml")
+	if err == nil {
+		err = daemon.AddToken(file, entry)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, secret
+}
+
 // TestTLSOverHTTP serves over TLS beyond loopback's rules, exchanges the
 // certificate at a reload, keeps it when the new one is broken, and lets the
 // command line ask with a CA and a token.
@@ -158,14 +172,7 @@ func TestTLSOverHTTP(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	cert, key := a.issue("first")
-	secret, entry, err := daemon.NewToken(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := daemon.AddToken(tokens, entry); err != nil {
-		t.Fatal(err)
-	}
+	tokens, secret := tokenFile(t)
 	reload := make(chan struct{})
 	info := startDaemon(t, daemon.Config{Reload: reload, NATS: daemon.NATSConfig{Listen: "127.0.0.1:-1"},
 		HTTP: daemon.HTTPConfig{Listen: "127.0.0.1:0", Cert: cert, Key: key, Tokens: tokens}})
@@ -239,14 +246,7 @@ func TestClientCertificatesOverHTTP(t *testing.T) {
 	cert, key := servers.issue("server")
 	authorities := filepath.Join(t.TempDir(), "clients.pem")
 	copyFile(t, readers.file, authorities)
-	secret, entry, err := daemon.NewToken([]string{"acme"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := daemon.AddToken(tokens, entry); err != nil {
-		t.Fatal(err)
-	}
+	tokens, secret := tokenFile(t, "acme")
 	reload := make(chan struct{})
 	info := startDaemon(t, daemon.Config{Reload: reload, NATS: daemon.NATSConfig{Listen: "127.0.0.1:-1"},
 		HTTP: daemon.HTTPConfig{Listen: "127.0.0.1:0", Cert: cert, Key: key, ClientCA: authorities, Tokens: tokens}})
