@@ -19,7 +19,8 @@ import (
 // value, the head, the scope's place. What no digest covers may differ.
 func TestH10_NoFlippedByteIsServed(t *testing.T) {
 	t.Parallel()
-	h, b := vectorHandler(t)
+	b, m := loadTree(t, "two-run"), NewMetrics("test", nil)
+	h := newHandler(t, Config{Sidecars: b.sidecars(), Metrics: m})
 	honest := b.get(headFile)
 	stride := 1
 	if testing.Short() {
@@ -42,6 +43,10 @@ func TestH10_NoFlippedByteIsServed(t *testing.T) {
 	}
 	if refusedCount < len(honest)/stride/2 {
 		t.Errorf("only %d of %d changes were refused", refusedCount, len(honest)/stride)
+	}
+	// What the alert looks at.
+	if told := metricValue(t, m, `chaind_verifications_total{result="refused"}`) + metricValue(t, m, `chaind_verifications_total{result="undecodable"}`); told != float64(refusedCount) {
+		t.Errorf("%v refusals are counted, and there were %d", told, refusedCount)
 	}
 }
 
