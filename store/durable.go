@@ -35,25 +35,36 @@ func (d *durability) commit(tx uint64, do func() error) error {
 // begin begins a reader's transaction on the last commit that is durable. While
 // a later one is in the file already, it waits, for as long as a sync takes.
 func (s *Store) begin() (*bbolt.Tx, error) {
-	d := &s.durable
-	for {
-		tx, err := s.db.Begin(false)
-		if err != nil {
-			return nil, sealOff("begin transaction", err)
-		}
-		// In this order: a commit that failed is lost before it is no longer pending.
-		pending, lost, id := d.pending.Load(), d.lost.Load(), uint64(tx.ID())
-		if (pending == 0 || id < pending) && (lost == 0 || id < lost) {
-			return tx, nil
-		}
-		_ = tx.Rollback()
-		if lost != 0 && id >= lost {
-			return nil, fmt.Errorf("begin transaction: %w: the last commit may not be on disk", ErrBroken)
-		}
-		if d.met != nil {
-			d.met()
-		}
-		d.committing.Lock() // until the commit is over
-		d.committing.Unlock()
+	tx, pending, err := s.beginUnless()
+	if !pending {
+		return tx, err
 	}
+	if met := s.durable.met; met != nil {
+		met()
+	}
+	s.durable.committing.Lock() // until the commit is over
+	defer s.durable.committing.Unlock()
+	tx, _, err = s.beginUnless()
+	return tx, err
+}
+
+// beginUnless begins a transaction, unless that would show a commit which is not
+// known to be durable: one that is pending, or one that is lost, which is an error.
+func (s *Store) beginUnless() (tx *bbolt.Tx, isPending bool, err error) {
+	tx, err = s.db.Begin(false)
+	if err != nil {
+		return nil, false, sealOff("begin transaction", err)
+	}
+	// In this order: a commit that failed is lost before it is no longer pending.
+	pending, lost, id := s.durable.pending.Load(), s.durable.lost.Load(), uint64(tx.ID())
+	switch {
+	case lost != 0 && id >= lost:
+		err = fmt.Errorf("begin transaction: %w: the last commit may not be on disk", ErrBroken)
+	case pending != 0 && id >= pending:
+		isPending = true
+	default:
+		return tx, false, nil
+	}
+	_ = tx.Rollback()
+	return nil, isPending, err
 }
