@@ -80,7 +80,7 @@ func open(t *testing.T) *tab {
 	})
 	b := &tab{Context: ctx, t: t}
 	chromedp.ListenTarget(ctx, b.listen)
-	b.run(network.Enable(), log.Enable(), runtime.Enable())
+	b.run(network.Enable().WithMaxTotalBufferSize(1).WithMaxResourceBufferSize(1), log.Enable(), runtime.Enable())
 	return b
 }
 
@@ -123,7 +123,13 @@ func eval[T any](b *tab, expression string) T {
 // exchanged for another is asked again.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b, 45*time.Second)
+	b.within(45*time.Second, expression)
+}
+
+// within is until for what takes long, where much is to be done.
+func (b *tab) within(patience time.Duration, expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b, patience)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()

@@ -174,7 +174,7 @@ func TestVerifierThatFailsIsReplaced(t *testing.T) {
 	b.run(chromedp.Evaluate(`globalThis.before = null; engine.start().then((w) => { globalThis.before = w; }); true`, nil))
 	b.until(`globalThis.before !== null`)
 	failed := eval[string](b, `(async () => {
-		const answer = engine.call({ bytes: new ArrayBuffer(0), settings: null }).then(() => "a verdict", (error) => error.message);
+		const answer = engine.call({ file: new Blob([]), settings: null }).then(() => "a verdict", (error) => error.message);
 		return await answer;
 	})()`)
 	if failed == "a verdict" || failed == "" {

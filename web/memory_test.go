@@ -1,75 +1,94 @@
 package web_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"strings"
-	"testing"
+	"sync/atomic"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/systeminfo"
 	"github.com/chromedp/chromedp"
 )
 
-// largest is what a tab may hold, in bytes, whatever it shows.
+// largest is what a tab may hold at any moment, in bytes, whatever it shows.
 const largest = 300e6
 
-// small fails the test when the process of the tab, with its workers and all
-// that is not on the heap of scripts, holds more than a tab may.
-func (b *tab) small(where string) {
+// watch looks every 50 ms at what the process of the tab holds, with its workers and
+// all that is not on the heap of scripts, garbage included: its own pages, and its
+// part of those that it shares (Pss of Linux's smaps_rollup). What it returns gives
+// the most of that since, in bytes.
+func (b *tab) watch() (highest func() int64) {
 	b.t.Helper()
-	held := b.held()
-	b.t.Logf("%s: the tab's process holds %.0f MB", where, float64(held)/1e6)
-	if held > largest {
-		b.t.Errorf("%s: the tab's process holds %.0f MB, want %.0f at most", where, float64(held)/1e6, largest/1e6)
+	pids := b.renderers()
+	if _, err := held(pids); err != nil && os.Getenv("CI") == "" {
+		b.t.Skipf("this system does not tell what a process holds: %v", err)
 	}
+	var peak atomic.Int64
+	look := func() {
+		if now, err := held(pids); err == nil {
+			peak.Store(max(peak.Load(), now))
+		}
+	}
+	ctx, stop := context.WithCancel(b)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			look()
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	end := func() { stop(); <-ended }
+	b.t.Cleanup(end)
+	return func() int64 { end(); return peak.Load() }
 }
 
-// held is the memory of the largest process that shows pages, after garbage is
-// collected: its own pages, and its part of those that it shares (Pss of Linux's
-// smaps_rollup), in bytes.
-func (b *tab) held() int64 {
+// renderers are the processes that show pages.
+func (b *tab) renderers() (pids []int64) {
 	b.t.Helper()
 	var processes []*systeminfo.ProcessInfo
-	b.run(heapprofiler.Enable(), heapprofiler.CollectGarbage(), heapprofiler.Disable(), chromedp.ActionFunc(func(ctx context.Context) (err error) {
+	b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		processes, err = systeminfo.GetProcessInfo().Do(cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser))
 		return err
 	}))
-	var most int64
 	for _, p := range processes {
 		if p.Type == "renderer" {
-			most = max(most, share(b.t, p.ID))
+			pids = append(pids, p.ID)
 		}
 	}
-	if most == 0 {
+	if len(pids) == 0 {
 		b.t.Fatalf("no process of %d shows pages", len(processes))
 	}
-	return most
+	return pids
 }
 
-// share reads Pss of a process; 0: it has ended.
-func share(t *testing.T, pid int64) int64 {
-	t.Helper()
-	file, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "":
-		t.Skipf("this system does not tell what a process holds: %v", err)
-	default:
-		return 0
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if rest, found := strings.CutPrefix(lines.Text(), "Pss:"); found {
-			var kib int64
-			if _, err := fmt.Sscan(rest, &kib); err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
+// held is what the largest of some processes holds, in bytes. One that has ended
+// holds nothing.
+func held(pids []int64) (most int64, err error) {
+	for _, pid := range pids {
+		text, failed := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if failed != nil {
+			err = failed
+			continue
 		}
+		_, rest, found := strings.Cut(string(text), "\nPss:")
+		var kib int64
+		if _, failed := fmt.Sscan(rest, &kib); !found || failed != nil {
+			return 0, fmt.Errorf("what process %d holds is not told", pid)
+		}
+		most = max(most, kib<<10)
 	}
-	return 0
+	if most == 0 {
+		return 0, err
+	}
+	return most, nil
 }

@@ -74,9 +74,9 @@ func Console() Page {
 	return page{
 		markup: "console.html",
 		styles: []string{"base.css", "report.css", "console.css"},
-		code: []string{"dom.js", "engine.js", "report.js", "api.js", "plot.js", "timeline.js", "runs.js", "chain.js",
+		code: []string{"dom.js", "engine.js", "report.js", "api.js", "plot.js", "rows.js", "timeline.js", "runs.js", "chain.js",
 			"activity.js", "console.js"},
-		extra:  map[string]string{"worker": worker()},
+		extra:  map[string]string{"worker": worker(), "reader": concat([]string{"api.js", "order.js", "reader.js"})},
 		policy: "script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; connect-src 'self'",
 	}.join()
 }

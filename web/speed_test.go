@@ -30,7 +30,7 @@ func TestSpeedBesideNative(t *testing.T) {
 		start := time.Now()
 		s[0].native(t)
 		native = min(native, time.Since(start).Seconds()*1e3)
-		browser = min(browser, eval[float64](b, `engine.verify(held[0].bytes.slice().buffer, settings()).then((a) => a.took)`))
+		browser = min(browser, eval[float64](b, `engine.verify(held[0].file, settings()).then((a) => a.took)`))
 		ratio = browser / native
 	}
 	t.Logf("%d bytes, best of %d turns: native %.1f ms, browser %.1f ms, ratio %.2f", len(s[0].content), turns, native, browser, ratio)

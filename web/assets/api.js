@@ -13,8 +13,7 @@ class Problem extends Error {
 
 const tokenKey = "chaind-token";
 
-async function ask(path) {
-	const token = sessionStorage.getItem(tokenKey);
+async function ask(path, token = sessionStorage.getItem(tokenKey)) {
 	const headers = token ? { Authorization: "Bearer " + token } : {};
 	let answer;
 	try {
@@ -29,26 +28,10 @@ async function ask(path) {
 	throw new Problem(answer.status, said.title || "Error " + answer.status, said.detail || "");
 }
 
-const askJSON = async (path) => (await ask(path)).json();
+const askJSON = async (path, token) => (await ask(path, token)).json();
 
-// askBytes reads an answer of a known size into one buffer. A browser's own
-// arrayBuffer() holds it twice for a moment.
-async function askBytes(path, expected) {
-	const reader = (await ask(path)).body.getReader();
-	let bytes = new Uint8Array(expected);
-	let n = 0;
-	for (;;) {
-		const { done, value } = await reader.read();
-		if (done) return bytes.buffer.byteLength === n ? bytes.buffer : bytes.slice(0, n).buffer;
-		if (n + value.length > bytes.length) {
-			const larger = new Uint8Array(2 * (n + value.length));
-			larger.set(bytes.subarray(0, n));
-			bytes = larger;
-		}
-		bytes.set(value, n);
-		n += value.length;
-	}
-}
+// askFile gives an answer as a file, which is not in the memory of the tab.
+const askFile = async (path) => (await ask(path)).blob();
 
 function withQuery(path, pairs) {
 	const query = new URLSearchParams(Object.entries(pairs).filter(([, v]) => v !== "" && v !== null && v !== undefined));

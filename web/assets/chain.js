@@ -16,6 +16,7 @@ class ChainView {
 		this.timeline = new Timeline(this.url);
 		this.banner = el("div"); // the verdict in a line, before anything else
 		this.beside = el("div");
+		this.refreshing = null; // what a refresh under way will come to
 		this.judged = ""; // digest of the evidence that the verdict is on
 		put(node, [this.head, this.banner, this.timeline.node, this.state, this.verdict, this.beside]);
 	}
@@ -25,9 +26,12 @@ class ChainView {
 		engine.stop();
 	}
 
-	// refresh asks for the whole chain only when its line in the list says that
+	// refresh is asked for by a clock, and may take longer than that waits.
+	refresh() { return this.refreshing ??= this.renew().finally(() => { this.refreshing = null; }); }
+
+	// renew asks for the whole chain only when its line in the list says that
 	// something happened: a chain may have very many steps.
-	async refresh() {
+	async renew() {
 		const [tenant, prompt_hash, session, chain] = this.key;
 		const line = (await askJSON(withQuery("/v1/chains", { tenant, prompt_hash, session, chain, limit: 1 }))).chains[0];
 		const state = JSON.stringify(line ?? null);
@@ -38,8 +42,11 @@ class ChainView {
 			badge(c.conformity, conformityTone[c.conformity]), badge("coverage " + c.coverage, coverageTone[c.coverage] || "idle"), c.sealed && badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle")));
 		show(this.state, this.about(c));
 		if (!c.evidence_url) show(this.verdict, el("div", { class: "card" }, el("h2", null, "Verdict"), el("p", { class: "quiet" }, c.outcome === "open" ? "The chain is open. Its evidence is sealed, and can be verified, when it ends." : c.segments ? "The evidence is being written." : "The chain has no segments: there is nothing to verify.")));
-		await Promise.all([this.timeline.load(c), this.around(c)]);
-		await this.judge(c); // not beside the timeline: a long chain would take memory for both
+		// One after the other, since a long chain would take memory for both: what
+		// verifying took is free again at its end, what reading took only some time later.
+		await Promise.all([this.timeline.begin(c), this.around(c)]);
+		await this.judge(c);
+		await this.timeline.load(c);
 		this.known = state;
 		document.body.dataset.chain = c.outcome + " " + (c.sealed ? "sealed" : "");
 	}
@@ -63,7 +70,7 @@ class ChainView {
 
 	async download(url, name) {
 		try {
-			save(await (await ask(url)).arrayBuffer(), name, "application/octet-stream");
+			save(await askFile(url), name, "application/octet-stream");
 		} catch (error) {
 			complain(error);
 		}
@@ -78,7 +85,7 @@ class ChainView {
 		if (c.sealed.bytes > verifyUpTo) return show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet" }, `The evidence has ${size(c.sealed.bytes)}. Download it and use the verify page or chaind verify.`)));
 		show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet", role: "status" }, "Verifying in this browser …")));
 		try {
-			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), askBytes(c.evidence_url, c.sealed.bytes)]);
+			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), askFile(c.evidence_url)]);
 			const answer = await engine.verify(evidence, { keys: "", entries: keys.trusted });
 			engine.stop(); // and what it held
 			const report = JSON.parse(answer.report);

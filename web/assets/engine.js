@@ -67,19 +67,19 @@ class Engine {
 
 	// verify answers {report, took}: the report's JSON text and milliseconds.
 	// It fails when there is no verdict; that is neither valid nor invalid.
-	// bytes, an ArrayBuffer, moves to the verifier: the page holds it no longer.
-	verify(bytes, settings, progress) { return this.call({ bytes, settings }, progress, [bytes]); }
+	// file is a Blob; it is read piece by piece.
+	verify(file, settings, progress) { return this.call({ file, settings }, progress); }
 
-	// verifyExport answers {report, parts, took}. files are {path, bytes}, or one
-	// with an empty path, a ZIP file.
+	// verifyExport answers {report, parts, took}. files are {path, file}, or one with
+	// an empty path, a ZIP file.
 	verifyExport(files, settings, progress) { return this.call({ files, settings }, progress); }
 
-	async call(question, progress, moved = []) {
+	async call(question, progress) {
 		const worker = await this.start();
 		const id = this.next++;
 		return new Promise((resolve, reject) => {
 			this.waiting.set(id, { resolve, reject, progress });
-			worker.postMessage({ id, ...question }, moved);
+			worker.postMessage({ id, ...question });
 		});
 	}
 }

@@ -1,93 +1,110 @@
 "use strict";
 
-// A chain as a timeline: segments and attempts in order of arrival. Only the
-// rows in sight are in the document, however many there are.
+// A chain as a timeline: segments and attempts in order of arrival. Only the rows
+// in sight are in the document, and of the others the page holds a few numbers
+// each: what a row says is asked for when it comes into sight, and forgotten when
+// others have.
 
 const rowHeight = 60; // px, as in console.css
-const kindRank = { intent_bound: 1, comp_committed: 2, step_executed: 3, run_sealed: 4 };
-
-// OrderReader marks what strict verification would object to, as it reads the
-// segments in order: steps outside the plan, out of its order, kinds out of
-// place.
-class OrderReader {
-	constructor() {
-		this.rank = 0;
-		this.plan = null; // Map of step id to positions
-		this.next = 0;
-	}
-
-	mark(kind, body) {
-		const rank = kindRank[kind] || 0;
-		let mark = "";
-		if (rank < this.rank || rank === 1 && this.rank === 1) mark = { intent_bound: "a second intent, or late", comp_committed: "plan after steps", step_executed: "step after the seal" }[kind] || "out of place";
-		this.rank = Math.max(this.rank, rank);
-		if (kind === "comp_committed") this.commit(body.step_topo);
-		if (kind === "step_executed") mark = mark || this.step(body.step_id);
-		return mark;
-	}
-
-	commit(topo) {
-		this.plan = new Map();
-		this.next = 0;
-		topo.forEach((id, i) => this.plan.has(id) ? this.plan.get(id).push(i) : this.plan.set(id, [i]));
-	}
-
-	step(id) {
-		if (!this.plan) return "no plan yet";
-		const positions = this.plan.get(id);
-		if (!positions) return "outside the plan";
-		const at = positions.find((p) => p >= this.next);
-		if (at === undefined) return "out of the plan's order";
-		this.next = at + 1;
-		return "";
-	}
-}
-
-// rowOf keeps of a segment what its row shows; the rest is asked for again.
-function rowOf(segment, order) {
-	const body = JSON.parse(segment.kind_jcs);
-	const row = { type: segment.kind, seq: segment.seq, arrival: segment.arrival, at: segment.emitted_at_ms ?? segment.broker_ms, mark: order.mark(segment.kind, body), note: "" };
-	switch (segment.kind) {
-	case "intent_bound":
-		row.title = "Intent bound";
-		row.note = plural(body.intent_len, "byte") + ", digest " + body.intent_digest.slice(0, 16) + "…";
-		break;
-	case "comp_committed":
-		row.title = "Plan committed: " + plural(body.step_topo.length, "step");
-		row.note = plain(body.step_topo.slice(0, 12).join(" → "), 200) + (body.step_topo.length > 12 ? " → …" : "");
-		break;
-	case "step_executed":
-		row.title = "Step " + plain(body.step_id, 80);
-		row.note = plain(body.source_line, 200);
-		if (body.request_fingerprints.length) row.requests = body.request_fingerprints.length;
-		break;
-	case "run_sealed":
-		row.title = "Run sealed";
-		row.note = plain(body.run_id, 100);
-		break;
-	default:
-		row.title = plain(segment.kind);
-	}
-	return row;
-}
-
-function rowOfAttempt(a) {
-	return { type: a.phase, arrival: a.arrival, at: a.at_ms ?? a.broker_ms, mark: "", attempt: a,
-		title: `Step ${plain(a.step_id, 80)} ${a.phase === "failed" ? "failed" : "begun"}`, note: a.phase === "failed" ? plain(a.reason || "no reason given", 200) : "" };
-}
+const atOnce = 1000; // entries that are read in one piece, to know their order
+const stretch = 100; // rows that are asked for together
+const kept = 20; // stretches of each list that are held
 
 const rowIcons = { intent_bound: "◆", comp_committed: "≡", step_executed: "▸", run_sealed: "■", begin: "○", failed: "✕", end: "●" };
+
+// Numbers grows as it is filled, eight bytes an entry or one.
+class Numbers {
+	constructor(Type) {
+		this.values = new Type(256);
+		this.length = 0;
+	}
+
+	push(...some) {
+		if (this.length + some.length > this.values.length) {
+			const more = new this.values.constructor(2 * (this.length + some.length));
+			more.set(this.values);
+			this.values = more;
+		}
+		this.values.set(some, this.length);
+		this.length += some.length;
+	}
+}
+
+// List is one of the two lists that a timeline is made of. rowOf makes a row of an
+// entry and of its position.
+class List {
+	constructor(what, rowOf) {
+		this.what = what;
+		this.rowOf = rowOf;
+		this.arrivals = new Numbers(Float64Array);
+		this.stretches = new Map(); // by number, those that were used last at the end
+	}
+
+	get length() { return this.arrivals.length; }
+
+	// row gives the row of an entry, if it is here.
+	row(i) {
+		const at = Math.floor(i / stretch), rows = this.stretches.get(at);
+		if (!rows) return undefined;
+		this.stretches.delete(at);
+		this.stretches.set(at, rows);
+		return rows[i % stretch];
+	}
+
+	keep(i, row) {
+		const at = Math.floor(i / stretch);
+		if (!this.stretches.has(at)) this.stretches.set(at, []);
+		this.stretches.get(at)[i % stretch] = row;
+	}
+
+	// take puts rows that were asked for in the place of those longest not used.
+	take(first, entries) {
+		entries.forEach((entry, n) => this.keep(first + n, this.rowOf(entry, first + n)));
+		for (const at of this.stretches.keys()) if (this.stretches.size > kept) this.stretches.delete(at);
+	}
+}
+
+// Reader is the thread that reads the lists, as reader.js says. It knows what it has
+// read, so that it must live until a chain can grow no more.
+class Reader {
+	constructor() {
+		const url = URL.createObjectURL(new Blob([document.getElementById("reader").textContent], { type: "text/javascript" }));
+		this.worker = new Worker(url);
+		URL.revokeObjectURL(url);
+		this.reject = () => {};
+	}
+
+	// read asks one question at a time.
+	read(what, path, whole) {
+		return new Promise((resolve, reject) => {
+			this.reject = reject;
+			this.worker.onmessage = ({ data }) => data.problem ? reject(new Problem(data.problem.status, data.problem.title, data.problem.detail)) : resolve(data);
+			this.worker.onerror = (event) => reject(new Problem(0, "Not read", event.message || "the chain could not be read"));
+			this.worker.postMessage({ what, url: new URL(path, location.href).href, token: sessionStorage.getItem(tokenKey), whole });
+		});
+	}
+
+	stop() {
+		this.worker.terminate();
+		this.reject(new Problem(0, "Left", "the view was left"));
+	}
+}
 
 class Timeline {
 	constructor(url) {
 		this.url = url;
-		this.segments = [];
-		this.attempts = [];
-		this.order = new OrderReader();
-		this.rows = [];
+		this.reader = null;
+		this.words = [""]; // what a segment may be marked with
+		this.marks = new Numbers(Uint8Array); // of each segment, which of these
+		this.deviating = 0;
+		this.segments = new List("segments", (s, i) => rowOf(s, this.markOf(i)));
+		this.attempts = new List("attempts", rowOfAttempt);
+		this.count = 0; // rows, with the last
+		this.rows = new Numbers(Int32Array); // positions of segments, and -1 - those of attempts
 		this.chosen = -1;
 		this.ended = null; // the last row, how the chain ended
 		this.busy = false;
+		this.asking = false; // for rows that are in sight
 		this.spacer = el("div", { class: "rows", role: "presentation" });
 		this.list = el("div", { class: "timeline", role: "listbox", tabindex: "0", "aria-label": "Timeline of the chain", onscroll: () => this.draw(), onkeydown: (e) => this.key(e) }, this.spacer);
 		this.status = el("p", { class: "quiet small", role: "status" });
@@ -98,77 +115,157 @@ class Timeline {
 	}
 
 	// leave ends what would outlive the view.
-	leave() { this.gone.abort(); }
+	leave() {
+		this.gone.abort();
+		this.reader?.stop();
+	}
+
+	markOf(i) { return this.words[this.marks.values[i]]; }
+
+	// begin reads the first segments, for somebody to see.
+	begin(chain) {
+		return this.alone(async () => {
+			await this.read(this.segments, Math.min(atOnce, chain.segments), chain.segments);
+			if (chain.outcome !== "open" && this.segments.length >= chain.segments) this.reader = this.reader?.stop();
+		});
+	}
 
 	// load reads what is not there yet, page by page.
-	async load(chain) {
+	load(chain) {
+		return this.alone(async () => {
+			await this.read(this.segments, chain.segments, chain.segments);
+			if (chain.steps.some((s) => s.begun + s.failed > 0) || chain.untold_steps) await this.read(this.attempts, Infinity, Infinity);
+			if (chain.outcome !== "open") this.reader = this.reader?.stop();
+			this.ended = { type: "end", title: chain.outcome === "open" ? "Open: more may come" : "Ended: " + plain(chain.outcome), note: plain(chain.reason || ""), mark: "", at: null };
+			this.merge();
+		});
+	}
+
+	// alone does something unless something else is being done.
+	async alone(what) {
 		if (this.busy) return;
 		this.busy = true;
 		try {
-			await this.read("segments", chain.segments, (page) => {
-				for (const s of page.segments) this.segments.push(rowOf(s, this.order));
-			});
-			if (chain.steps.some((s) => s.begun + s.failed > 0) || chain.untold_steps) {
-				await this.read("attempts", Infinity, (page) => { for (const a of page.attempts) this.attempts[a.ordinal] = rowOfAttempt(a); });
-			}
-			this.ended = { type: "end", title: chain.outcome === "open" ? "Open: more may come" : "Ended: " + plain(chain.outcome), note: plain(chain.reason || ""), mark: "", at: null };
-			this.merge();
+			await what();
 		} finally {
 			this.busy = false;
 		}
 	}
 
-	// read goes on with a list from where it was left.
-	async read(what, most, take) {
-		while (this[what].length < most) {
-			const page = await askJSON(withQuery(this.url + "/" + what, { from: this[what].length, limit: 1000 }));
-			take(page);
-			this.say(what, most);
-			if (page[what].length === 0) return;
-			this.merge();
+	// read goes on with a list from where it was left. The first rows come with it, so
+	// that a short chain is not asked for twice.
+	async read(list, most, all) {
+		while (list.length < most) {
+			const from = list.length, first = from === 0;
+			this.reader ??= new Reader();
+			const { arrivals, marks, words, whole } = await this.reader.read(list.what, this.address(list, from, atOnce), first ? stretch : 0);
+			list.arrivals.push(...arrivals);
+			if (list === this.segments) this.mark(marks, words);
+			if (first) list.take(0, whole);
+			this.say(list, all);
+			if (arrivals.length === 0) return;
+			this.measure();
 		}
 	}
 
-	say(what, most) {
+	mark(marks, words) {
+		const from = this.marks.length;
+		this.words = words;
+		this.marks.push(...marks);
+		this.deviating += marks.filter((m) => m).length;
+		if (!this.ended) this.rows.push(...Array.from(marks, (_, n) => from + n));
+	}
+
+	address(list, from, limit) { return withQuery(this.url + "/" + list.what, { from, limit }); }
+
+	async ask(list, from, limit) { return (await askJSON(this.address(list, from, limit)))[list.what]; }
+
+	say(list, most) {
 		const n = this.segments.length;
-		show(this.status, what === "segments" && n < most ? `reading, ${count(n)} of ${count(most)} segments` :
+		show(this.status, list === this.segments && n < most ? `reading, ${count(n)} of ${count(most)} segments` :
 			[plural(n, "segment"), this.attempts.length ? ", " + plural(this.attempts.length, "attempt event") : "", this.deviations()]);
 	}
 
 	deviations() {
-		const marked = this.segments.filter((r) => r.mark).length;
-		return marked ? el("span", { class: "badge bad deviations" }, plural(marked, "deviation")) : "";
+		return this.deviating ? el("span", { class: "badge bad deviations" }, plural(this.deviating, "deviation")) : "";
 	}
 
+	// merge puts both lists in order of arrival. What is read before is shown without
+	// attempts, and what is read later, by a chain that was shown, is not shown before.
 	merge() {
-		const rows = [];
-		let i = 0;
-		for (const s of this.segments) {
-			while (i < this.attempts.length && this.attempts[i].arrival < s.arrival) rows.push(this.attempts[i++]);
-			rows.push(s);
+		const segments = this.segments.arrivals, attempts = this.attempts.arrivals;
+		this.rows = new Numbers(Int32Array);
+		for (let s = 0, a = 0; s < segments.length || a < attempts.length;) {
+			const attempt = s === segments.length || a < attempts.length && attempts.values[a] < segments.values[s];
+			this.rows.push(attempt ? -1 - a++ : s++);
 		}
-		while (i < this.attempts.length) rows.push(this.attempts[i++]);
-		if (this.ended) rows.push(this.ended);
-		this.rows = rows;
-		this.spacer.style.height = rows.length * rowHeight + "px";
-		this.list.style.height = Math.min(rows.length * rowHeight + 2, Math.max(360, innerHeight * 0.7)) + "px";
-		this.node.dataset.rows = rows.length;
+		this.measure();
 		this.draw();
 	}
 
+	// measure makes room for all rows, and draws when some of them are in sight.
+	measure() {
+		const before = this.count;
+		this.count = this.rows.length + (this.ended ? 1 : 0);
+		this.spacer.style.height = this.count * rowHeight + "px";
+		this.list.style.height = Math.min(this.count * rowHeight + 2, Math.max(360, innerHeight * 0.7)) + "px";
+		this.node.dataset.rows = this.count;
+		if (before < this.inSight().last) this.draw();
+	}
+
+	// inSight is the range of rows that are in the document, the last not included.
+	inSight() {
+		return { first: Math.max(0, Math.floor(this.list.scrollTop / rowHeight) - 8),
+			last: Math.min(this.count, Math.ceil((this.list.scrollTop + this.list.clientHeight) / rowHeight) + 8) };
+	}
+
+	// find gives the list that a row is of, and its position in it; the last row, how
+	// the chain ended, is of none.
+	find(i) {
+		if (i >= this.rows.length) return null;
+		const at = this.rows.values[i];
+		return at < 0 ? { list: this.attempts, at: -1 - at } : { list: this.segments, at };
+	}
+
 	draw() {
-		const first = Math.max(0, Math.floor(this.list.scrollTop / rowHeight) - 8);
-		const last = Math.min(this.rows.length, Math.ceil((this.list.scrollTop + this.list.clientHeight) / rowHeight) + 8);
+		const { first, last } = this.inSight();
 		const fragment = document.createDocumentFragment();
-		for (let i = first; i < last; i++) fragment.append(this.row(i));
+		let missing = null;
+		for (let i = first; i < last; i++) {
+			const found = this.find(i), row = found ? found.list.row(found.at) : this.ended;
+			if (!row) missing = missing ?? found;
+			fragment.append(this.row(i, row ?? this.unread(found)));
+		}
 		this.spacer.replaceChildren(fragment);
 		if (this.chosen >= first && this.chosen < last) this.list.setAttribute("aria-activedescendant", "row-" + this.chosen);
 		else this.list.removeAttribute("aria-activedescendant");
+		if (missing) this.fetch(missing);
 	}
 
-	row(i) {
-		const r = this.rows[i];
-		const node = el("div", { class: "row " + r.type + (r.mark ? " marked" : ""), role: "option", id: "row-" + i, "aria-selected": String(i === this.chosen), "aria-posinset": i + 1, "aria-setsize": this.rows.length, onclick: () => this.choose(i) },
+	// unread is what is known of a row that is not here.
+	unread({ list, at }) {
+		const segment = list === this.segments;
+		return { type: "unread", title: "Reading …", note: "", mark: segment ? this.markOf(at) : "", seq: segment ? at : undefined, at: null };
+	}
+
+	// fetch asks for rows that are in sight, a stretch at a time: whoever scrolls on
+	// meanwhile gets those that are in sight then.
+	async fetch({ list, at }) {
+		if (this.asking) return;
+		this.asking = true;
+		const first = at - at % stretch;
+		try {
+			list.take(first, await this.ask(list, first, Math.min(stretch, list.length - first)));
+		} catch (error) {
+			return complain(error); // and asks no more, until somebody scrolls
+		} finally {
+			this.asking = false;
+		}
+		this.draw();
+	}
+
+	row(i, r) {
+		const node = el("div", { class: "row " + r.type + (r.mark ? " marked" : ""), role: "option", id: "row-" + i, "aria-selected": String(i === this.chosen), "aria-posinset": i + 1, "aria-setsize": this.count, onclick: () => this.choose(i) },
 			el("span", { class: "row-icon", "aria-hidden": "true" }, rowIcons[r.type] || "·"),
 			el("span", { class: "row-text" }, el("span", { class: "row-title" }, el("span", { class: "row-name" }, r.title), r.requests && badge(plural(r.requests, "request"), "idle")),
 				el("span", { class: "row-note" }, r.mark && el("span", { class: "row-mark" }, "✕ " + r.mark + (r.note ? " · " : "")), r.note)),
@@ -182,7 +279,7 @@ class Timeline {
 		const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 		if (!(event.key in moves)) return;
 		event.preventDefault();
-		this.choose(Math.min(this.rows.length - 1, Math.max(0, this.chosen + moves[event.key])));
+		this.choose(Math.min(this.count - 1, Math.max(0, this.chosen + moves[event.key])));
 	}
 
 	choose(i) {
@@ -191,40 +288,20 @@ class Timeline {
 		if (top < this.list.scrollTop) this.list.scrollTop = top;
 		if (top + rowHeight > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + rowHeight - this.list.clientHeight;
 		this.draw();
-		this.explain(this.rows[i]);
+		this.explain(i);
 	}
 
-	// explain shows all of one row, asking for the segment again.
-	async explain(row) {
-		if (row.attempt) return show(this.panel, attemptPanel(row));
-		if (row.seq === undefined) return show(this.panel);
+	// explain shows all of one row, asking for it again.
+	async explain(i) {
+		const found = this.find(i);
+		if (!found) return show(this.panel);
+		let panel;
 		try {
-			const page = await askJSON(withQuery(this.url + "/segments", { from: row.seq, limit: 1 }));
-			if (this.rows[this.chosen] === row) show(this.panel, segmentPanel(row, page.segments[0]));
+			const [entry] = await this.ask(found.list, found.at, 1);
+			panel = found.list === this.segments ? segmentPanel(rowOf(entry, this.markOf(found.at)), entry) : attemptPanel(entry);
 		} catch (error) {
-			show(this.panel, problemNote(error));
+			panel = problemNote(error);
 		}
+		if (this.chosen === i) show(this.panel, panel);
 	}
-}
-
-function segmentPanel(row, s) {
-	const body = JSON.parse(s.kind_jcs);
-	return [el("h3", null, row.title), row.mark && el("p", { class: "problem" }, "Deviation: " + row.mark + "."), facts([
-		["Segment", "#" + count(s.seq)], ["Digest", hex(s.digest)], ["Previous", s.prev && digest(s.prev)],
-		["Source line", body.source_line && el("code", null, plain(body.source_line, 4000))],
-		["Steps in order", body.step_topo && plain(body.step_topo.slice(0, 300).join(" → "), 8000)],
-		["Requests", body.request_fingerprints && body.request_fingerprints.length ? el("ol", { class: "plain" }, body.request_fingerprints.slice(0, 100).map((f) => el("li", null, el("code", null, plain(f, 200)))),
-			body.request_fingerprints.length > 100 && el("li", { class: "quiet" }, "and " + count(body.request_fingerprints.length - 100) + " more")) : null],
-		["Run id", body.run_id && digest(body.run_id)],
-		["Claimed time", s.emitted_at_ms !== null && [when(s.emitted_at_ms), el("span", { class: "quiet" }, " (not hashed)")]],
-		["Broker's time", when(s.broker_ms)], ["Event id", plain(s.event_id)], ["Producer's number", s.producer_seq !== null ? count(s.producer_seq) : null],
-		["Stream sequence", `${count(s.stream_seq)} of epoch ${count(s.epoch)}`], ["Payload SHA-256", digest(s.payload_sha256)]]),
-	details("What is hashed (canonical JSON of the kind)", false, el("pre", { class: "json", tabindex: "0", "aria-label": "Canonical JSON" }, plain(s.kind_jcs, 100000)))];
-}
-
-function attemptPanel(row) {
-	const a = row.attempt;
-	return [el("h3", null, row.title), el("p", { class: "quiet" }, "An attempt is recorded beside the chain; it is no segment of it."), facts([["Reason", plain(a.reason, 4000)],
-		["Claimed time", a.at_ms !== null && when(a.at_ms)], ["Broker's time", when(a.broker_ms)], ["Event id", plain(a.event_id)],
-		["Stream sequence", `${count(a.stream_seq)} of epoch ${count(a.epoch)}`], ["Payload SHA-256", digest(a.payload_sha256)]])];
 }

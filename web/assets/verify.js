@@ -3,12 +3,12 @@
 // The verify page: files in, reports out. Nothing is kept beyond the page and
 // nothing leaves it.
 
-const maxFile = 512e6; // bytes; a tab holds a file twice
+const maxFile = 512e6; // bytes; the verifier holds a trust bundle twice
 
 const patience = 400; // ms, before it is said that something takes long
 
 const at = (id) => document.getElementById(id);
-const held = []; // {name, bytes, original, flip, answer, error}
+const held = []; // {name, file or folder, flip, answer, error}
 let current = 0;
 let round = 0; // of verification, so that an overtaken answer is dropped
 let badLink = ""; // what the link asks that cannot be asked; nothing is verified
@@ -54,18 +54,16 @@ async function take(list) {
 
 const pathOf = (file) => file.chaindPath || file.webkitRelativePath || file.name;
 
+const bytesOf = async (file, from, to) => new Uint8Array(await file.slice(Math.max(0, from), to).arrayBuffer());
+
 // isZip tells an archive by its first bytes: of an entry, or of the end of one
 // without any.
-const isZip = (bytes) => ["PK\x03\x04", "PK\x05\x06"].includes(String.fromCharCode(...bytes.subarray(0, 4)));
+const isZip = async (file) => ["PK\x03\x04", "PK\x05\x06"].includes(String.fromCharCode(...await bytesOf(file, 0, 4)));
 
-async function load(item) {
-	item.total = (item.folder || [item.file]).reduce((sum, file) => sum + file.size, 0);
-	if (item.total > maxFile) throw new Error(`${item.folder ? "the folder" : "the file"} has ${size(item.total)}; this page takes ${size(maxFile)} at most, the command line more`);
-	if (item.folder) {
-		item.files = [];
-		for (const file of item.folder) item.files.push({ path: pathOf(file).split("/").slice(1).join("/"), bytes: await file.arrayBuffer() });
-	}
-	item.bytes = item.original = new Uint8Array(item.folder ? 0 : await item.file.arrayBuffer());
+function sizeOf(item) {
+	const total = (item.folder || [item.file]).reduce((sum, file) => sum + file.size, 0);
+	if (total > maxFile) throw new Error(`${item.folder ? "the folder" : "the file"} has ${size(total)}; this page takes ${size(maxFile)} at most, the command line more`);
+	return total;
 }
 
 // verifyAll judges every file anew; a newer call makes an older one stop.
@@ -78,7 +76,7 @@ async function verifyAll() {
 		const work = working(item, () => { stopped = true; engine.stop(); });
 		try {
 			if (stopped) throw new Error("you stopped the verification");
-			if (!item.bytes) await load(item);
+			item.total = sizeOf(item);
 			const answer = await judge(item, work.progress);
 			if (mine !== round) return;
 			item.answer = { text: answer.report, report: JSON.parse(answer.report), took: answer.took, parts: (answer.parts || []).map((p) => ({ path: p.path, text: p.report, report: JSON.parse(p.report) })) };
@@ -114,11 +112,12 @@ function working(item, stop) {
 	};
 }
 
-function judge(item, progress) {
+async function judge(item, progress) {
 	if (badLink) throw new Error(badLink);
-	if (item.files) return engine.verifyExport(item.files, settings(), progress);
-	if (isZip(item.bytes)) return engine.verifyExport([{ path: "", bytes: item.bytes.slice().buffer }], settings(), progress);
-	return engine.verify(item.bytes.slice().buffer, settings(), progress);
+	if (item.folder) return engine.verifyExport(item.folder.map((file) => ({ path: pathOf(file).split("/").slice(1).join("/"), file })), settings(), progress);
+	const file = item.flip ? item.flip.file : item.file;
+	if (await isZip(file)) return engine.verifyExport([{ path: "", file }], settings(), progress);
+	return engine.verify(file, settings(), progress);
 }
 
 function draw() {
@@ -141,7 +140,7 @@ function drawResult() {
 	at("result").replaceChildren(...(item.error ? [notVerified(item)] : item.answer ? [
 		reportOf(item),
 		item.answer.parts.length ? partsOf(item) : null,
-		item.files || !item.original.length ? null : flipCard(item),
+		item.folder || !item.file.size ? null : flipCard(item),
 	].filter(Boolean) : [el("p", { class: "quiet", role: "status" }, "Verifying ", plain(item.name), " …")]));
 }
 
@@ -179,39 +178,42 @@ function flipCard(item) {
 	return el("section", { class: "card", "aria-label": "Flip a byte" }, el("h2", null, "Try it: change one byte"),
 		item.flip ? flippedText(item) : el("p", { class: "quiet" }, "Changes one character of your copy at random, in memory only, and verifies again. See which check notices."),
 		el("div", { class: "actions" },
-			el("button", { type: "button", id: "flip", onclick: () => flip(item) }, item.flip ? "Flip another byte" : "Flip a byte"),
+			el("button", { type: "button", id: "flip", onclick: () => flip(item).catch((error) => tell("problem", plain(error.message))) }, item.flip ? "Flip another byte" : "Flip a byte"),
 			item.flip && el("button", { type: "button", id: "restore", onclick: () => restore(item) }, "Put it back")));
 }
 
 function flippedText(item) {
-	const { offset, before, after } = item.flip;
-	const text = (from, to) => plain(new TextDecoder().decode(item.bytes.subarray(Math.max(0, from), to)));
+	const { offset, before, after, left, right } = item.flip;
 	const report = item.answer.report;
 	const unnoticed = report.exit_code === item.flip.exit && report.summary === item.flip.summary;
 	return [el("p", null, `Byte ${count(offset)}: “${before}” is now “${after}”.`),
-		el("p", { class: "flipped" }, "…", text(offset - 40, offset), el("mark", null, after), text(offset + 1, offset + 41), "…"),
+		el("p", { class: "flipped" }, "…", left, el("mark", null, after), right, "…"),
 		el("p", { class: unnoticed ? "note" : "quiet" }, unnoticed
 			? "The verdict did not change: nothing covers this byte. Times, anchors and, in an unsigned file, the scope are claims that no hash protects."
 			: `The verdict is now ${plain(report.verdict)}.`)];
 }
 
-function flip(item) {
-	const places = [];
-	for (let tries = 0; tries < 4000 && places.length < 1; tries++) {
-		const offset = crypto.getRandomValues(new Uint32Array(1))[0] % item.original.length;
-		if (/[0-9a-z]/i.test(String.fromCharCode(item.original[offset]))) places.push(offset);
+// flip changes the first letter or digit behind a place that is chosen at random.
+async function flip(item) {
+	for (let tries = 0; tries < 20; tries++) {
+		const offset = crypto.getRandomValues(new Uint32Array(1))[0] % item.file.size;
+		const some = await bytesOf(item.file, offset, offset + 200);
+		const at = some.findIndex((c) => /[0-9a-z]/i.test(String.fromCharCode(c)));
+		if (at >= 0) return flipAt(item, offset + at);
 	}
-	const offset = places.length ? places[0] : 0;
-	flipAt(item, offset);
+	return flipAt(item, 0);
 }
 
-function flipAt(item, offset) {
-	const before = item.original[offset];
-	const bytes = item.original.slice();
-	bytes[offset] = another(before);
+// flipAt puts another file together, of the parts before and behind the byte.
+async function flipAt(item, offset) {
 	const first = item.flip || { exit: item.answer.report.exit_code, summary: item.answer.report.summary };
-	item.flip = { offset, before: plain(String.fromCharCode(before)), after: plain(String.fromCharCode(bytes[offset])), exit: first.exit, summary: first.summary };
-	item.bytes = bytes;
+	const around = await bytesOf(item.file, offset - 40, offset + 41), here = Math.min(offset, 40);
+	const code = another(around[here]);
+	const text = (some) => plain(new TextDecoder().decode(some));
+	item.flip = { offset, exit: first.exit, summary: first.summary,
+		file: new Blob([item.file.slice(0, offset), Uint8Array.of(code), item.file.slice(offset + 1)]),
+		before: plain(String.fromCharCode(around[here])), after: plain(String.fromCharCode(code)),
+		left: text(around.subarray(0, here)), right: text(around.subarray(here + 1)) };
 	return verifyAll();
 }
 
@@ -225,7 +227,6 @@ function another(code) {
 }
 
 function restore(item) {
-	item.bytes = item.original;
 	item.flip = null;
 	wanted = "#flip";
 	document.activeElement.blur();

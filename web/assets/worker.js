@@ -6,12 +6,33 @@
 let ready = null;
 
 async function start(packed) {
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-	const module = await new Response(stream).arrayBuffer();
+	const module = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 	const go = new Go();
-	const { instance } = await WebAssembly.instantiate(module, go.importObject);
+	const { instance } = await WebAssembly.instantiateStreaming(new Response(module, { headers: { "Content-Type": "application/wasm" } }), go.importObject);
 	go.run(instance).then(() => postMessage({ gone: true }));
 }
+
+const pieceSize = 1 << 20; // bytes that are here at a time, beside what the verifier keeps
+
+const none = () => ({ file: null, from: 0, bytes: new Uint8Array(0) });
+let piece = none(); // that was read last
+
+// read gives bytes of a file (a Blob) from a place on, some of those that there are,
+// while the verifier waits, or says why not.
+function read(file, from) {
+	if (file !== piece.file || from < piece.from || from >= piece.from + piece.bytes.length) {
+		piece.bytes.buffer.transfer?.(0); // frees it now: too little else happens here for garbage to be collected
+		piece = none();
+		try {
+			piece = { file, from, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(from, from + pieceSize))) };
+		} catch (error) {
+			return String(error && error.message || error);
+		}
+	}
+	return piece.bytes.subarray(from - piece.from);
+}
+
+const contentOf = (file) => ({ size: file.size, read: (from) => read(file, from) });
 
 onmessage = async ({ data }) => {
 	try {
@@ -22,10 +43,11 @@ onmessage = async ({ data }) => {
 			return;
 		}
 		await ready;
+		const content = data.file && contentOf(data.file), files = data.files?.map((f) => ({ path: f.path, content: contentOf(f.file) }));
+		if (content) content.read(0); // before the time is taken: it is that of verifying
 		const began = performance.now();
 		const progress = (segments, bytes, parts) => postMessage({ id: data.id, progress: { segments, bytes, parts } });
-		const answer = data.files ? chaindVerifyExport(data.files.map((f) => ({ path: f.path, bytes: new Uint8Array(f.bytes) })), data.settings, progress) :
-			chaindVerify(new Uint8Array(data.bytes), data.settings, progress);
+		const answer = files ? chaindVerifyExport(files, data.settings, progress) : chaindVerify(content, data.settings, progress);
 		if (typeof answer?.report !== "string" && typeof answer?.error !== "string") throw new Error("the verifier ended");
 		postMessage({ id: data.id, took: performance.now() - began, ...answer });
 	} catch (error) {

@@ -12,16 +12,19 @@ import (
 
 // folder is what somebody chose as a folder: its files by path, with all names
 // that a file system may have. It has one directory, which lists them all.
-type folder map[string]js.Value
+type folder struct {
+	files  map[string]js.Value
+	unread *fault
+}
 
 // Open implements fs.FS for the files.
 func (f folder) Open(name string) (fs.File, error) {
-	bytes, there := f[name]
+	value, there := f.files[name]
 	if !there {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	a := newArray(bytes)
-	return &opened{a, entry{name, int64(a.length)}}, nil
+	c := newContent(value, f.unread)
+	return &opened{c, entry{name, c.size}}, nil
 }
 
 // Stat implements fs.StatFS.
@@ -29,19 +32,19 @@ func (f folder) Stat(name string) (fs.FileInfo, error) {
 	if name == "." {
 		return entry{".", 0}, nil
 	}
-	bytes, there := f[name]
+	value, there := f.files[name]
 	if !there {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	return entry{name, int64(bytes.Length())}, nil
+	return entry{name, sizeOf(value)}, nil
 }
 
 // ReadDir implements fs.ReadDirFS. Names of entries are whole paths, which a walk
 // joins to that of the one directory.
 func (f folder) ReadDir(string) ([]fs.DirEntry, error) {
-	list := make([]fs.DirEntry, 0, len(f))
-	for name, bytes := range f {
-		list = append(list, fs.FileInfoToDirEntry(entry{name, int64(bytes.Length())}))
+	list := make([]fs.DirEntry, 0, len(f.files))
+	for name, value := range f.files {
+		list = append(list, fs.FileInfoToDirEntry(entry{name, sizeOf(value)}))
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, nil
@@ -49,7 +52,7 @@ func (f folder) ReadDir(string) ([]fs.DirEntry, error) {
 
 // opened is an open file.
 type opened struct {
-	*array
+	*content
 	entry
 }
 

@@ -3,11 +3,13 @@
 // Command wasm is the verifier of a page: package verifier, compiled for the
 // browser. It defines chaindVerify in the global scope and then waits for calls.
 //
-//	chaindVerify(bytes, settings, progress) → {report} or {error}
+//	chaindVerify(content, settings, progress) → {report} or {error}
 //	chaindVerifyExport(files, settings, progress) → {report, parts} or {error}
 //
-// bytes is a Uint8Array, read piece by piece and never changed. files is an array
-// of {path, bytes}, all of an exported folder, judged as the command line judges a
+// content is what a file has: its size in bytes, and read(from), which gives a
+// Uint8Array of some of the bytes from a place below the size on, one at least and as
+// many as it likes, or a string that says why it cannot. files is an array of
+// {path, content}, all of an exported folder, judged as the command line judges a
 // directory, or with a single one whose path is "" a ZIP file; parts are
 // {path, report}, the reports on the bundles in it. keys is the
 // text of trusted public keys, parted by white space or commas; "" is nobody.
@@ -19,13 +21,13 @@
 // segments and of bytes, of the bundle that is being read, and how many bundles of
 // an export were judged before. report is the JSON form of the report, byte for byte
 // what the command line prints for the same file and keys. error says, for a
-// person, why there is none: a key that is not a key, a head that is no digest.
+// person, why there is none: a key that is not a key, a head that is no digest, a
+// file that could not be read.
 package main
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"runtime/debug"
 	"strings"
@@ -61,7 +63,7 @@ func define(name string, f func(args []js.Value) (map[string]any, error)) {
 	js.Global().Set(name, js.FuncOf(func(_ js.Value, args []js.Value) any {
 		answer, err := f(args)
 		if err != nil {
-			return map[string]any{"error": err.Error()}
+			return map[string]any{"error": err.Error()} // a report on what was not read is none
 		}
 		return answer
 	}))
@@ -78,8 +80,9 @@ func (v page) verify(file, settings, progress js.Value) (map[string]any, error) 
 	}
 	tell := teller(progress)
 	o.Progress = func(p verifier.Progress) { tell(p, 0) }
-	r := verifier.File(context.Background(), newArray(file), o)
-	return map[string]any{"report": string(r.AppendJSON(nil))}, nil
+	var unread fault
+	r := verifier.File(context.Background(), newContent(file, &unread), o)
+	return map[string]any{"report": string(r.AppendJSON(nil))}, unread.err
 }
 
 func (v page) options(settings js.Value) (verifier.Options, error) {
@@ -130,26 +133,27 @@ func (v page) verifyExport(files, settings, progress js.Value) (map[string]any, 
 	var parts []any
 	tell := teller(progress)
 	o.Progress = func(p verifier.Progress) { tell(p, len(parts)) }
-	folder, err := open(files)
+	var unread fault
+	folder, err := open(files, &unread)
 	if err != nil {
-		return map[string]any{"report": string(export.Refused(err).AppendJSON(nil)), "parts": parts}, nil
+		return map[string]any{"report": string(export.Refused(err).AppendJSON(nil)), "parts": parts}, unread.err
 	}
 	r := export.Check(context.Background(), folder, o, func(path string, r *verifier.Report) {
 		parts = append(parts, map[string]any{"path": path, "report": string(r.AppendJSON(nil))})
 		tell(verifier.Progress{}, len(parts))
 	})
-	return map[string]any{"report": string(r.AppendJSON(nil)), "parts": parts}, nil
+	return map[string]any{"report": string(r.AppendJSON(nil)), "parts": parts}, unread.err
 }
 
 // open makes a file system of the page's files.
-func open(files js.Value) (fs.FS, error) {
+func open(files js.Value, unread *fault) (fs.FS, error) {
 	if files.Length() == 1 && files.Index(0).Get("path").String() == "" {
-		archive := newArray(files.Index(0).Get("bytes"))
-		return export.OpenZip(archive, int64(archive.length))
+		archive := newContent(files.Index(0).Get("content"), unread)
+		return export.OpenZip(archive, archive.size)
 	}
-	folder := folder{}
+	folder := folder{make(map[string]js.Value, files.Length()), unread}
 	for i := range files.Length() {
-		folder[files.Index(i).Get("path").String()] = files.Index(i).Get("bytes")
+		folder.files[files.Index(i).Get("path").String()] = files.Index(i).Get("content")
 	}
 	return folder, nil
 }
@@ -186,34 +190,4 @@ func fileEntries(list js.Value) []keys.FileEntry {
 		entries[i] = keys.FileEntry{PublicKey: e.Get("public_key").String(), Status: e.Get("status").String(), Comment: e.Get("comment").String()}
 	}
 	return entries
-}
-
-// array reads a Uint8Array without a second copy of the whole.
-type array struct {
-	value        js.Value
-	next, length int
-}
-
-func newArray(value js.Value) *array { return &array{value: value, length: value.Length()} }
-
-func (a *array) Read(p []byte) (int, error) {
-	n, err := a.ReadAt(p, int64(a.next))
-	a.next += n
-	if n > 0 {
-		err = nil
-	}
-	return n, err
-}
-
-// ReadAt implements io.ReaderAt.
-func (a *array) ReadAt(p []byte, offset int64) (int, error) {
-	if offset < 0 || offset >= int64(a.length) {
-		return 0, io.EOF
-	}
-	end := min(a.length, int(offset)+len(p))
-	n := js.CopyBytesToGo(p, a.value.Call("subarray", int(offset), end))
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
 }
