@@ -335,6 +335,11 @@ func TestH12_UnknownEmptyAndOpenDiffer(t *testing.T) {
 	unknown := *open
 	unknown.Chain = "01NOBODYHASHEARDOFTHISONE0"
 
+	for _, url := range []string{unknown.url() + "/evidence", empty.url() + "/evidence", open.url() + "/evidence", pending.url() + "/evidence"} {
+		if a := get(h, "GET", url); strings.Contains(strings.ToLower(a.Body.String()), "verified") || a.Header().Get("Chaind-Signature")+a.Header().Get("Chaind-Seal")+a.Header().Get("Chaind-Record") != "" {
+			t.Errorf("%s: an answer without evidence says that something was verified: %v %s", url, a.Header(), a.Body)
+		}
+	}
 	wantProblem(t, get(h, "GET", unknown.url()), http.StatusNotFound, typeUnknownChain)
 	wantProblem(t, get(h, "GET", unknown.url()+"/evidence"), http.StatusNotFound, typeUnknownChain)
 	wantProblem(t, get(h, "GET", unknown.url()+"/addenda"), http.StatusNotFound, typeUnknownChain)
