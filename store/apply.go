@@ -92,6 +92,15 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	}
 	bound := c.state.Scope != nil
 	*effect = c.state.Apply(e, known.known())
+	if step := w.s.plainStep(e, effect, &known, bound); step != nil {
+		return w.recordStep(ep, c, e, effect.Segment, step)
+	}
+	return w.record(ep, c, e, effect, known, bound)
+}
+
+// record makes durable what the state machine said of an event. bound: the chain was
+// bound to a scope before.
+func (w *writer) record(ep *Epoch, c *chain, e *events.Event, effect *events.Effect, known holder, bound bool) error {
 	w.n.arrivals++
 	ent := &w.entry
 	ent.take(e, effect, known, c.next.no, ep.Number)

@@ -51,12 +51,17 @@ func (s *standing) fields(c *codec) {
 
 // advance moves the standing over one more entry.
 func (s *standing) advance(e *entry, lists uint8) {
-	s.lastArrival, s.epoch, s.streamSeq = e.Arrival, e.Epoch, e.StreamSeq
-	if s.firstArrival == 0 {
-		s.firstArrival = e.Arrival
-	}
+	s.over(e.Arrival, e.Epoch, e.StreamSeq, lists)
 	if e.verdict == events.Finished {
 		s.fixedArrival = e.Arrival
+	}
+}
+
+// over is advance for an entry that does not end the chain.
+func (s *standing) over(arrival uint64, epoch uint32, streamSeq uint64, lists uint8) {
+	s.lastArrival, s.epoch, s.streamSeq = arrival, epoch, streamSeq
+	if s.firstArrival == 0 {
+		s.firstArrival = arrival
 	}
 	for l := range numLists {
 		if lists&(1<<l) != 0 {

@@ -39,13 +39,18 @@ func (w *writer) append(e *entry) error {
 	w.coding = codec{buf: w.scratch[:0]}
 	e.fields(&w.coding)
 	w.scratch = w.coding.buf
+	return w.gather(e.Arrival, w.scratch)
+}
+
+// gather adds an entry that is encoded.
+func (w *writer) gather(arrival uint64, payload []byte) error {
 	g := &w.gathered
 	if len(g.ends) == 0 {
-		g.first = e.Arrival
+		g.first = arrival
 	}
-	sum := w.checksum(tableJournal, w.key(e.Arrival), w.scratch)
-	g.buf = binary.AppendUvarint(g.buf, uint64(len(w.scratch)+sumSize))
-	g.buf = append(append(g.buf, w.scratch...), sum...)
+	sum := w.checksum(tableJournal, w.key(arrival), payload)
+	g.buf = binary.AppendUvarint(g.buf, uint64(len(payload)+sumSize))
+	g.buf = append(append(g.buf, payload...), sum...)
 	g.ends = append(g.ends, len(g.buf))
 	if len(g.ends) < frameEntries && len(g.buf) < frameBytes {
 		return nil
