@@ -44,6 +44,7 @@ type parser struct {
 	pos   int
 	doc   *document
 	count int // entries on the tape
+	room  int // for entries
 	limit int
 	names []string // scratch of unique
 }
@@ -78,17 +79,28 @@ func (p *parser) push() (uint32, error) {
 	if p.count >= p.limit {
 		return 0, p.fault(TooManyValues, "more than %d values", p.limit)
 	}
-	last := len(p.doc.tape) - 1
-	if last < 0 || len(p.doc.tape[last]) == chunkEntries {
-		p.doc.tape = append(p.doc.tape, nil)
-		last++
-		if last > 0 {
-			p.doc.tape[last] = make([]entry, 0, chunkEntries)
-		}
+	i := uint32(p.count)
+	if p.count == p.room {
+		p.grow()
 	}
-	p.doc.tape[last] = append(p.doc.tape[last], entry{start: uint32(p.pos)})
+	p.doc.at(i).start = uint32(p.pos)
 	p.count++
-	return uint32(p.count - 1), nil
+	return i, nil
+}
+
+// grow makes room for more entries: the first chunk grows to its size, so that a
+// small text has a small one.
+func (p *parser) grow() {
+	switch {
+	case p.room == 0:
+		p.doc.tape = [][]entry{make([]entry, smallChunk)}
+	case p.room < chunkEntries:
+		p.doc.tape[0] = append(p.doc.tape[0], make([]entry, p.room)...)
+	default:
+		p.doc.tape = append(p.doc.tape, make([]entry, chunkEntries))
+	}
+	last := len(p.doc.tape) - 1
+	p.room = last*chunkEntries + len(p.doc.tape[last])
 }
 
 // close ends the entry at the current position.

@@ -47,7 +47,8 @@ type entry struct {
 
 const (
 	chunkEntries = 1 << 12
-	indexBits    = 28 // of next
+	smallChunk   = 1 << 4 // entries that the first has at first
+	indexBits    = 28     // of next
 	kindBits     = 3
 	canonicalBit = 1 << 31
 )
@@ -114,7 +115,8 @@ func (v Value) Get(name string) Value {
 	}
 	end := v.doc.at(v.index).after()
 	for i := v.index + 1; i < end; i = v.doc.at(i + 1).after() {
-		if v.doc.string(v.doc.at(i)) == name {
+		e := v.doc.at(i)
+		if (int(e.end-e.start) == len(name)+2 || e.kind() == escaped) && v.doc.string(e) == name {
 			return Value{v.doc, i + 1}
 		}
 	}
