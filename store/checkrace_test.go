@@ -62,7 +62,7 @@ func TestCheckWhileAChainIsFlushed(t *testing.T) {
 	t.Parallel()
 	for transaction := 1; transaction <= 3; transaction++ {
 		s := openStore(t, testConfig(t))
-		for i := range uint64(20) { // so that the file need not grow below the reader
+		for i := range uint64(5) { // so that the file need not grow below the reader
 			mustAppend(t, s, batchOf("other", i*100+1, 100))
 		}
 		s.flush.pending = 2

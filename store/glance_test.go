@@ -85,7 +85,7 @@ func TestListWhileAChainIsFlushed(t *testing.T) {
 				t.Run(fmt.Sprint(what, " ", name, " in transaction ", transaction), func(t *testing.T) {
 					t.Parallel()
 					s := openStore(t, testConfig(t))
-					for i := range uint64(20) { // so that the file need not grow below the reader
+					for i := range uint64(5) { // so that the file need not grow below the reader
 						mustAppend(t, s, batchOf("other", i*100+1, 100))
 					}
 					s.flush.pending = 4

@@ -275,7 +275,7 @@ func TestPowerCuts(t *testing.T) {
 		if acknowledged {
 			m.cut(t, fmt.Sprintf("call %d, nothing survives", i), func() bool { return false })
 		}
-		if acknowledged || strings.HasPrefix(c.name, "rename") || rnd.IntN(every) == 0 {
+		if acknowledged && !testing.Short() || strings.HasPrefix(c.name, "rename") || rnd.IntN(every) == 0 {
 			m.cut(t, fmt.Sprintf("call %d, %s", i, c.name), func() bool { return rnd.IntN(2) == 0 })
 			cuts++
 		}
@@ -284,7 +284,7 @@ func TestPowerCuts(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls, %d syncs, %d cuts", len(calls), syncs, cuts)
-	if m.acked < 300 || cuts < 20 {
+	if m.acked < 300 || cuts < 10 {
 		t.Errorf("acknowledged up to %d, %d cuts", m.acked, cuts)
 	}
 }
