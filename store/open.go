@@ -290,10 +290,12 @@ func (s *Store) settle(pages *pageFile) error {
 		return nil
 	}
 	tidy(s.mark.root)
-	// A compaction may have ended between the rename and this.
-	if err := syncRoot(s.mark.root); err != nil {
+	// A kill may have come between the last commit's writes and their sync, or
+	// between a compaction's rename and its: what was read above is told of as
+	// durable from here on.
+	if err := errors.Join(s.db.Sync(), syncRoot(s.mark.root)); err != nil {
 		s.leaveUnsynced(err)
-		return fmt.Errorf("make the name durable: %w", err)
+		return fmt.Errorf("make what was read durable: %w", err)
 	}
 	if err := s.rewrite(); err != nil {
 		return err

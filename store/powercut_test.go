@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 // tracedEnv makes the test binary a writer whose system calls are recorded: the
@@ -44,7 +47,31 @@ func writeTraced(dir string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	goOnAfterKill(t, dir)
 	os.Exit(0)
+}
+
+// goOnAfterKill leaves a commit that was written and not synced, as a kill does,
+// opens the database again, and tells what that has.
+func goOnAfterKill(t testing.TB, dir string) {
+	s, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := must(s.Watermark(testStream)).Applied
+	give(t, s, testStream, step("killed", "a", last+1)) // the first of a process writes more than its commit
+	s.testingOnly.commit = func(tx *bbolt.Tx) error {
+		tx.DB().NoSync = true
+		return tx.Commit()
+	}
+	give(t, s, testStream, step("killed", "b", last+2))
+	if err := errors.Join(s.db.Close(), s.mark.root.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("acknowledged", must(s.Watermark(testStream)).Applied)
 }
 
 // powerModel is a disk that keeps what has been synced. What has not may be there
