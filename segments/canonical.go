@@ -2,6 +2,7 @@ package segments
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 )
 
@@ -23,13 +24,35 @@ const lowerHex = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
-			dst = appendEscape(append(dst, s[start:i]...), c)
-			start = i + 1
-		}
+	for i := literal(s, 0); i < len(s); i = literal(s, start) {
+		dst = appendEscape(append(dst, s[start:i]...), s[i])
+		start = i + 1
 	}
 	return append(append(dst, s[start:]...), '"')
+}
+
+// literal is the place, from i on, of the first byte of s that is escaped, or
+// the length of s. Eight bytes are looked at together: of a control character,
+// a quote or a backslash the top bit is set, by a borrow from it, where it was not
+// before. A borrow that runs on can only mark a byte behind such a one.
+func literal(s string, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; len(s)-i >= 8; i += 8 {
+		b := s[i : i+8]
+		word := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		quotes, slashes := word^(ones*'"'), word^(ones*'\\')
+		special := ((word-ones*' ')&^word | (quotes-ones)&^quotes | (slashes-ones)&^slashes) & tops
+		if special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for ; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			break
+		}
+	}
+	return i
 }
 
 func appendEscape(dst []byte, c byte) []byte {
