@@ -57,7 +57,7 @@ func parse(args []string, stderr io.Writer) (*options, []string, error) {
 	f.IntVar(&o.lab.events, "events", 20_000, "events of one round of ingest and drain")
 	f.IntVar(&o.lab.batch, "batch", 0, "most events of one durable transaction; 0: the daemon's choice")
 	f.IntVar(&o.lab.size, "size", 0, "least bytes of an event; 0: a small step, about 460")
-	f.IntVar(&o.lab.segments, "segments", 1_000_000, "segments in the store of the row start")
+	f.IntVar(&o.lab.segments, "segments", 1_000_000, "segments in the store of the rows start and ingest-large")
 	f.IntVar(&o.lab.walk, "walk", 200_000, "segments of the chain of the walk rows")
 	if err := f.Parse(args); err != nil {
 		return nil, nil, err

@@ -193,7 +193,7 @@ func bareWrite(dir, name string, body []byte) error {
 
 func openStart(ctx context.Context, l *lab) (*contest, error) {
 	dir := filepath.Join(l.dir, "store")
-	if err := fill(ctx, dir, l.segments); err != nil {
+	if err := fill(ctx, dir, l.segments, true); err != nil {
 		return nil, err
 	}
 	return &contest{
@@ -203,8 +203,9 @@ func openStart(ctx context.Context, l *lab) (*contest, error) {
 	}, nil
 }
 
-// fill writes n segments in chains of 1,000, of which the last stay open.
-func fill(ctx context.Context, dir string, n int) (err error) {
+// fill writes n segments in chains of 1,000, which end there, but for the last
+// ten, or all stay open.
+func fill(ctx context.Context, dir string, n int, ends bool) (err error) {
 	s, err := store.Open(store.Config{Dir: dir})
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func fill(ctx context.Context, dir string, n int) (err error) {
 		b.Events = b.Events[:0]
 		for j := i; j < min(i+batch, n); j++ {
 			verb, payload := events.VerbStep, stepPayload(j, j%chain, 0)
-			if j%chain == chain-1 && j < n-10*chain {
+			if ends && j%chain == chain-1 && j < n-10*chain {
 				verb, payload = events.VerbSeal, fmt.Appendf(nil, `{"v":1,"event_id":"end"}`)
 			}
 			b.Events = append(b.Events, events.Decode(events.Message{Subject: chainKey(j / chain).Subject(verb), Payload: payload,
@@ -259,7 +260,7 @@ func openWritten(ctx context.Context, l *lab) (*contest, error) {
 			if err != nil {
 				return sample{}, err
 			}
-			if err := fill(ctx, dir, n); err != nil {
+			if err := fill(ctx, dir, n, true); err != nil {
 				return sample{}, err
 			}
 			after, err := writtenBytes()

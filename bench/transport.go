@@ -161,6 +161,27 @@ func (c *course) round(ctx context.Context, p *plant, l *lab, n, chains int) (sa
 	})
 }
 
+// openIngestOf is openIngest with events of so many bytes at least, and fewer of
+// them where they are long.
+func openIngestOf(size, chains int) func(context.Context, *lab) (*contest, error) {
+	return func(ctx context.Context, l *lab) (*contest, error) {
+		small := *l
+		small.size, small.events = max(size, l.size), max(min(l.events, l.events*(4<<10)/size), 1)
+		return openIngest(chains)(ctx, &small)
+	}
+}
+
+// openIngestLarge is openIngest on a store that holds many segments already, in
+// other chains, all of them open.
+func openIngestLarge(chains int) func(context.Context, *lab) (*contest, error) {
+	return func(ctx context.Context, l *lab) (*contest, error) {
+		if err := fill(ctx, filepath.Join(l.dir, "data", "store"), l.segments, false); err != nil {
+			return nil, err
+		}
+		return openIngest(chains)(ctx, l)
+	}
+}
+
 // openIngest publishes and reads at once: the daemon its stream, the client
 // library another one of the same broker.
 func openIngest(chains int) func(context.Context, *lab) (*contest, error) {
