@@ -13,9 +13,20 @@ function markOf(segment) {
 	return words.indexOf(mark);
 }
 
+// known is what a thread that goes on must know.
+const known = () => ({ order: { ...order }, words });
+
+function resume(before) {
+	Object.assign(order, before.order);
+	words.splice(0, words.length, ...before.words);
+}
+
 // A question names a list, an address on which some of it is, a token, and how many
-// entries are wanted whole.
-onmessage = async ({ data: { what, url, token, whole } }) => {
+// entries are wanted whole. Without a list it asks what another thread must know to
+// go on, or tells it.
+onmessage = async ({ data: { what, url, token, whole, before } }) => {
+	if (before) return resume(before);
+	if (!what) return postMessage(known());
 	try {
 		const entries = (await askJSON(url, token))[what];
 		const arrivals = Float64Array.from(entries, (e) => e.arrival);

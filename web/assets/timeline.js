@@ -64,23 +64,26 @@ class List {
 	}
 }
 
-// Reader is the thread that reads the lists, as reader.js says. It knows what it has
-// read, so that it must live until a chain can grow no more.
+// Reader is the thread that reads the lists, as reader.js says. It goes on where
+// another had come to.
 class Reader {
-	constructor() {
+	constructor(before) {
 		const url = URL.createObjectURL(new Blob([document.getElementById("reader").textContent], { type: "text/javascript" }));
 		this.worker = new Worker(url);
 		URL.revokeObjectURL(url);
 		this.reject = () => {};
+		if (before) this.worker.postMessage({ before });
 	}
 
-	// read asks one question at a time.
-	read(what, path, whole) {
+	read(what, path, whole) { return this.ask({ what, url: new URL(path, location.href).href, token: sessionStorage.getItem(tokenKey), whole }); }
+
+	// ask takes one question at a time.
+	ask(question) {
 		return new Promise((resolve, reject) => {
 			this.reject = reject;
 			this.worker.onmessage = ({ data }) => data.problem ? reject(new Problem(data.problem.status, data.problem.title, data.problem.detail)) : resolve(data);
 			this.worker.onerror = (event) => reject(new Problem(0, "Not read", event.message || "the chain could not be read"));
-			this.worker.postMessage({ what, url: new URL(path, location.href).href, token: sessionStorage.getItem(tokenKey), whole });
+			this.worker.postMessage(question);
 		});
 	}
 
@@ -93,7 +96,7 @@ class Reader {
 class Timeline {
 	constructor(url) {
 		this.url = url;
-		this.reader = null;
+		this.reader = this.before = null; // the thread that reads, and what the last one knew
 		this.words = [""]; // what a segment may be marked with
 		this.marks = new Numbers(Uint8Array); // of each segment, which of these
 		this.deviating = 0;
@@ -126,7 +129,7 @@ class Timeline {
 	begin(chain) {
 		return this.alone(async () => {
 			await this.read(this.segments, Math.min(atOnce, chain.segments), chain.segments);
-			if (chain.outcome !== "open" && this.segments.length >= chain.segments) this.reader = this.reader?.stop();
+			await this.rest();
 		});
 	}
 
@@ -135,10 +138,17 @@ class Timeline {
 		return this.alone(async () => {
 			await this.read(this.segments, chain.segments, chain.segments);
 			if (chain.steps.some((s) => s.begun + s.failed > 0) || chain.untold_steps) await this.read(this.attempts, Infinity, Infinity);
-			if (chain.outcome !== "open") this.reader = this.reader?.stop();
+			await this.rest();
 			this.ended = { type: "end", title: chain.outcome === "open" ? "Open: more may come" : "Ended: " + plain(chain.outcome), note: plain(chain.reason || ""), mark: "", at: null };
 			this.merge();
 		});
+	}
+
+	// rest ends the thread, whose memory somebody else may need, and keeps what it knew.
+	async rest() {
+		if (!this.reader) return;
+		this.before = await this.reader.ask({});
+		this.reader = this.reader.stop();
 	}
 
 	// alone does something unless something else is being done.
@@ -157,7 +167,7 @@ class Timeline {
 	async read(list, most, all) {
 		while (list.length < most) {
 			const from = list.length, first = from === 0;
-			this.reader ??= new Reader();
+			this.reader ??= new Reader(this.before);
 			const { arrivals, marks, words, whole } = await this.reader.read(list.what, this.address(list, from, atOnce), first ? stretch : 0);
 			list.arrivals.push(...arrivals);
 			if (list === this.segments) this.mark(marks, words);

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"syscall/js"
 )
 
@@ -13,15 +14,20 @@ import (
 // was found out about files without them is worth nothing.
 type fault struct{ err error }
 
+// turn is after how many bytes the collector of garbage has its turn. In WebAssembly
+// nothing interrupts a goroutine, so that without one garbage would stay until the end.
+const turn = 1 << 20
+
 // content reads a file of the page, never all of it at once.
 type content struct {
 	value      js.Value
 	next, size int64
+	due        int64 // bytes until the collector's turn
 	unread     *fault
 }
 
 func newContent(value js.Value, unread *fault) *content {
-	return &content{value: value, size: sizeOf(value), unread: unread}
+	return &content{value: value, size: sizeOf(value), due: turn, unread: unread}
 }
 
 func sizeOf(value js.Value) int64 { return int64(value.Get("size").Float()) }
@@ -48,6 +54,10 @@ func (c *content) ReadAt(p []byte, offset int64) (int, error) {
 func (c *content) some(p []byte, offset int64) (int, error) {
 	if offset < 0 || offset >= c.size {
 		return 0, io.EOF
+	}
+	if c.due -= int64(len(p)); c.due < 0 {
+		c.due = turn
+		runtime.Gosched()
 	}
 	piece := c.value.Call("read", float64(offset))
 	if piece.Type() == js.TypeString {

@@ -45,7 +45,7 @@ import (
 // seldom, and as often as it must where a tab would grow large. What a heap has
 // taken in WebAssembly it never gives back.
 const (
-	garbagePercent = 400
+	garbagePercent = 200
 	heapLimit      = 1 << 30 // bytes; beyond, garbage is collected as often as it must
 )
 
