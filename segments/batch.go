@@ -7,8 +7,9 @@ import (
 
 const (
 	// batchBytes is how much text a batch of segments has, unless one alone is
-	// longer.
-	batchBytes = 16 << 10
+	// longer. With a quarter of it, two cores had 1.75 times the speed of one
+	// instead of 1.95: waking a worker costs as much as several segments.
+	batchBytes = 64 << 10
 
 	// maxRoomStrings is how many fingerprints a room keeps place for.
 	maxRoomStrings = 64

@@ -26,7 +26,7 @@ const maxWorkers = 8
 //
 // visit runs on the caller's goroutine. What it is given is valid until it
 // returns, except strings and the StepTopo of a commit: these may be kept, but
-// hold the text around them, 16 KiB of it, in memory; cloned, they do not.
+// hold the text around them, 64 KiB of it, in memory; cloned, they do not.
 func Scan(r io.Reader, workers int, visit func(*Scanned) error) (*Envelope, []Deviation, error) {
 	return scan(r, newCrew(min(workers, maxWorkers), batchBytes, visit))
 }
