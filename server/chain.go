@@ -21,7 +21,8 @@ type chainDetail struct {
 	EventIDs          uint64           `json:"event_ids"`     // distinct ones seen up to the end
 	ProducerHead      events.Agreement `json:"producer_head"` // agrees, differs; "" when not given
 	ProducerSignature events.Agreement `json:"producer_signature"`
-	Lost              []lostDocument   `json:"lost"` // ranges lost while the chain was open
+	Lost              []lostDocument   `json:"lost"`              // ranges lost while the chain was open
+	StreamWeaknesses  []string         `json:"stream_weaknesses"` // settings in force meanwhile under which evidence can vanish
 	FirstStreamSeq    uint64           `json:"first_stream_seq"`
 	EndStreamSeq      uint64           `json:"end_stream_seq"` // 0: open
 	EvidenceURL       *string          `json:"evidence_url"`   // null: nothing to fetch yet
@@ -66,7 +67,7 @@ func describeChain(c *store.ChainRecord) chainDetail {
 			Epoch: c.Epoch, StreamSeq: c.StreamSeq, Sealed: describeSeal(c.Seal), URL: chainURL(c.Key),
 			LastAtMS: c.State.LastAtMS, Anchors: describeAnchors(&c.State.Anchors),
 		},
-		ConformityCodes: notNil(codes), Steps: describeSteps(c.State.Steps), Lost: describeLost(c.Lost),
+		ConformityCodes: notNil(codes), Steps: describeSteps(c.State.Steps), Lost: describeLost(c.Lost), StreamWeaknesses: describeWeak(c.Weak),
 		EventCount: c.State.Facts.Declared, EventIDs: c.State.Facts.IDs,
 		ProducerHead: c.State.ProducerHead, ProducerSignature: c.State.ProducerSignature,
 		FirstStreamSeq: c.State.FirstStreamSeq, EndStreamSeq: c.State.EndStreamSeq, AddendaURL: chainURL(c.Key) + "/addenda", BundleURL: chainURL(c.Key) + "/bundle",
@@ -97,6 +98,14 @@ func describeLost(ranges []store.LostRange) []lostDocument {
 		lost[i] = lostDocument{Stream: l.Stream.Name, Epoch: l.Epoch, From: l.From, To: l.To, Why: l.Why, RecordedMS: l.RecordedMS}
 	}
 	return lost
+}
+
+func describeWeak(weak []events.Weakness) []string {
+	names := make([]string, len(weak))
+	for i, w := range weak {
+		names[i] = string(w)
+	}
+	return names
 }
 
 // chainEvidence serves the evidence of a chain, of whatever class. An unknown

@@ -382,6 +382,32 @@ func TestOpenRunLooksLikeNoUnknownOne(t *testing.T) {
 }
 
 // TestLostRangesShow lets the stream jump while a chain is open.
+// The settings that a chain's events came in under are shown with it, and none is
+// an empty list.
+func TestStreamWeaknessesShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stream := events.Stream{Name: "EVIDENCE", CreatedNS: 1}
+	mark, err := w.store.Watermark(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.RecordSettings(t.Context(), stream, []events.Weakness{events.WeakMaxAge, events.WeakDirect}); err != nil {
+		t.Fatal(err)
+	}
+	key := events.Key{PromptHash: strings.Repeat("0", 64), Session: strings.Repeat("1", 32), Chain: "weak"}
+	late := events.Decode(events.Message{Subject: key.Subject(events.VerbIntent), Payload: []byte(`{"v":1}`), StreamSeq: mark.Applied + 1, BrokerMS: 1}, events.DefaultLimits)
+	if _, err := w.store.Append(t.Context(), &events.Batch{Stream: stream, Events: []*events.Event{late}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := decode[chainDetail](t, get(w.handler(t), "GET", "/v1/chains/_/"+key.PromptHash+"/"+key.Session+"/weak")); !slices.Equal(d.StreamWeaknesses, []string{"allow_direct", "max_age"}) {
+		t.Errorf("after the settings: %q", d.StreamWeaknesses)
+	}
+	if got := get(w.handler(t), "GET", w.chains[0].url()).Body.String(); !strings.Contains(got, `"stream_weaknesses":[]`) {
+		t.Errorf("before: %s", got)
+	}
+}
+
 func TestLostRangesShow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
