@@ -22,12 +22,12 @@ type chainDetail struct {
 	ProducerHead      events.Agreement `json:"producer_head"` // agrees, differs; "" when not given
 	ProducerSignature events.Agreement `json:"producer_signature"`
 	Lost              []lostDocument   `json:"lost"`              // ranges lost while the chain was open
-	StreamWeaknesses  []string         `json:"stream_weaknesses"` // settings in force meanwhile under which evidence can vanish
 	FirstStreamSeq    uint64           `json:"first_stream_seq"`
 	EndStreamSeq      uint64           `json:"end_stream_seq"` // 0: open
 	EvidenceURL       *string          `json:"evidence_url"`   // null: nothing to fetch yet
 	AddendaURL        string           `json:"addenda_url"`
 	BundleURL         string           `json:"bundle_url"`
+	StreamWeaknesses  []string         `json:"stream_weaknesses"` // settings in force meanwhile under which evidence can vanish
 }
 
 // stepDocument counts the events of one step.

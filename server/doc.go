@@ -129,7 +129,7 @@
 //
 //	chains: chains next
 //	chain in a list: tenant prompt_hash session chain outcome reason conformity segments head run_ids duplicates late rejected epoch stream_seq sealed url coverage damage last_at_ms anchors
-//	chain alone: the same, and conformity_codes coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost stream_weaknesses first_stream_seq end_stream_seq evidence_url addenda_url bundle_url
+//	chain alone: the same, and conformity_codes coverage_why steps untold_steps event_count event_ids producer_head producer_signature lost first_stream_seq end_stream_seq evidence_url addenda_url bundle_url stream_weaknesses
 //	anchors: trace_id plan_commit_ref plan_call_index
 //	sealed: class head path bytes sha256 signed bundle_path bundle_root sealed_ms bundle_bytes bundle_sha256
 //	step: step_id begun ended failed
