@@ -21,7 +21,7 @@ type chainDetail struct {
 	EventIDs          uint64           `json:"event_ids"`     // distinct ones seen up to the end
 	ProducerHead      events.Agreement `json:"producer_head"` // agrees, differs; "" when not given
 	ProducerSignature events.Agreement `json:"producer_signature"`
-	Lost              []lostDocument   `json:"lost"`              // ranges lost while the chain was open
+	Lost              []lostDocument   `json:"lost"` // ranges lost while the chain was open
 	FirstStreamSeq    uint64           `json:"first_stream_seq"`
 	EndStreamSeq      uint64           `json:"end_stream_seq"` // 0: open
 	EvidenceURL       *string          `json:"evidence_url"`   // null: nothing to fetch yet
