@@ -54,6 +54,9 @@ const (
 
 	// DefaultPublishTimeout bounds the wait for one acknowledgement of the broker.
 	DefaultPublishTimeout = 5 * time.Second
+	// absentTimeout bounds the question whether there is a stream that nobody
+	// answered for.
+	absentTimeout = 500 * time.Millisecond
 	// DefaultReceiptTimeout is how long Wait waits before it sends the event again.
 	DefaultReceiptTimeout = 10 * time.Second
 	// readerLease is when the broker forgets a consumer that reads a chain back

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -44,14 +45,39 @@ func (r *Relay) Publish(ctx context.Context, subject string, header map[string]s
 	defer cancel()
 	watched, stop := untilDenied(ctx, r.js.Conn(), subject)
 	defer stop()
-	ack, err := r.js.PublishMsg(watched, msg)
+	ack, err := r.outlast(watched, msg)
 	if err != nil {
-		return 0, false, fmt.Errorf("publish on %s: %w", subject, relayed(because(watched, err)))
+		return 0, false, fmt.Errorf("publish on %s: %w", subject, err)
 	}
 	if ack.Stream != r.stream {
 		return 0, false, fmt.Errorf("publish on %s: stream %s answered: %w", subject, ack.Stream, ErrWrongStream)
 	}
 	return ack.Sequence, ack.Duplicate, nil
+}
+
+// outlast publishes, again while nobody answers for the stream: nothing was taken
+// then, and an election of its leader looks like that for some seconds. A broker
+// that says there is no such stream ends it at once.
+func (r *Relay) outlast(ctx context.Context, msg *nats.Msg) (*jetstream.PubAck, error) {
+	for wait := minBackoff; ; wait = nextBackoff(wait) {
+		ack, err := r.js.PublishMsg(ctx, msg)
+		if err == nil {
+			return ack, nil
+		}
+		err = relayed(because(ctx, err))
+		if !errors.Is(err, ErrNoStream) || !strings.HasPrefix(msg.Subject, events.SubjectRoot+".") || r.absent(ctx) || !sleep(ctx, wait) {
+			return nil, err
+		}
+	}
+}
+
+// absent tells whether the broker says that there is no such stream. One that is
+// electing, or that this user may not ask, says nothing.
+func (r *Relay) absent(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, absentTimeout)
+	defer cancel()
+	_, err := r.js.Stream(ctx, r.stream)
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)
 }
 
 // Holds tells whether the stream holds an event of the chain. It asks the
