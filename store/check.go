@@ -66,7 +66,8 @@ func (s *Store) CheckFrom(ctx context.Context, at *Checkpoint, progress func(Che
 
 // begin makes sure that the check and the database belong together.
 func (c *checker) begin() error {
-	n, err := c.s.fresh(c.ctx)
+	var n counters
+	err := c.s.settled(c.ctx, func() { n, c.asides = c.s.n, c.s.asidesOnRecord() })
 	if err != nil {
 		c.place.report.StoreID = c.s.identity.id
 		return err
@@ -105,21 +106,28 @@ func (c *checker) cut(part string, err error) error {
 
 // fresh returns the counters after making sure that memory is what the database
 // says: after a failed transaction it is read anew only with the next one.
-func (s *Store) fresh(ctx context.Context) (counters, error) {
+func (s *Store) fresh(ctx context.Context) (n counters, err error) {
+	err = s.settled(ctx, func() { n = s.n })
+	return n, err
+}
+
+// settled runs look over memory that is what the database says, while nobody writes.
+func (s *Store) settled(ctx context.Context, look func()) error {
 	select {
 	case s.token <- struct{}{}:
 	case <-ctx.Done():
-		return counters{}, ctx.Err()
+		return ctx.Err()
 	case <-s.done:
-		return counters{}, ErrClosed
+		return ErrClosed
 	}
 	defer func() { <-s.token }()
 	if s.stale {
 		if err := s.recover(); err != nil {
-			return counters{}, err
+			return err
 		}
 	}
-	return s.n, nil
+	look()
+	return nil
 }
 
 // checker is a check that is running.
@@ -128,8 +136,9 @@ type checker struct {
 	ctx     context.Context
 	tell    func(CheckProgress)
 	place   Checkpoint
-	kept    *Checkpoint // the caller's
-	settled bool        // runs whose segment was not there are being looked at again
+	kept    *Checkpoint       // the caller's
+	settled bool              // runs whose segment was not there are being looked at again
+	asides  map[uint64]*aside // chains that were on record as set aside at the beginning, by number
 }
 
 // add turns an error about a value into a finding. Other errors end the check.
@@ -142,11 +151,11 @@ func (c *checker) add(err error) error {
 		c.place.report.More++
 		return nil
 	}
-	class := bad.Class
-	if class == "" {
-		class = Mismatch
+	chain, class := bad.Chain, cmp.Or(bad.Class, Mismatch)
+	if a := c.asideOf(bad); a != nil {
+		chain = a.key
 	}
-	c.place.report.Findings = append(c.place.report.Findings, Finding{Class: class, Chain: bad.Chain, Bucket: bad.Bucket,
+	c.place.report.Findings = append(c.place.report.Findings, Finding{Class: class, Chain: chain, Bucket: bad.Bucket,
 		Key: bad.Key, Detail: bad.Detail})
 	return nil
 }
@@ -266,7 +275,9 @@ func (c *checker) journal() error {
 		if err != nil {
 			return errors.Join(hole, err)
 		}
-		c.countEntry(e)
+		if c.asides[e.chain] == nil {
+			c.countEntry(e)
+		}
 		if e.chain == 0 || e.chain > c.place.n.chains {
 			return contradicts(tableJournal, k, fmt.Sprintf("the entry names chain number %d of %d", e.chain, c.place.n.chains))
 		}
@@ -300,7 +311,10 @@ func (c *checker) chains() error {
 		}
 		// A transaction of its own, so that no chain is walked inside the one that found it.
 		found, err := c.record(at.chain + 1)
-		if err == nil && found {
+		if a := c.asides[at.chain+1]; err == nil && a != nil {
+			at.report.Chains++
+			err = c.add(a.damage())
+		} else if err == nil && found {
 			at.report.Chains++
 			err = c.add(c.chain(at.chain + 1))
 		}

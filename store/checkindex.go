@@ -131,11 +131,17 @@ func (c *checker) chainPrefix(v *view, k, _ []byte) error {
 	if len(k) < 9 {
 		return corrupt(tableIDs, k, errCoding.Error())
 	}
+	if c.asides[number(k)] != nil {
+		return nil
+	}
 	_, err := v.chainRecord(number(k))
 	return err
 }
 
 func (c *checker) run(v *view, k, payload []byte) error {
+	if len(k) >= 8 && c.asides[number(k[len(k)-8:])] != nil {
+		return nil
+	}
 	r, err := v.run(k, payload)
 	if err != nil {
 		return err
@@ -240,6 +246,10 @@ func (c *checker) job(v *view, k, payload []byte) error {
 	var j jobRecord
 	if err := decode(tableJobs, k, payload, &j); err != nil {
 		return err
+	}
+	if c.asides[j.chain] != nil {
+		c.place.unsealed++
+		return nil
 	}
 	f, err := v.fixed(j.chain)
 	switch {

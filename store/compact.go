@@ -63,7 +63,8 @@ func (s *Store) Compact(ctx context.Context, progress func(CheckProgress)) (*Com
 	return r, nil
 }
 
-// compact compacts; always: also where nothing is saved.
+// compact compacts; always: also where nothing is saved, and where chains are damaged
+// that are on record as set aside. They are copied as they are, and stay set aside.
 func (s *Store) compact(ctx context.Context, progress func(CheckProgress), always bool) (*CompactReport, error) {
 	if s.readOnly {
 		return nil, ErrReadOnly
@@ -72,8 +73,14 @@ func (s *Store) compact(ctx context.Context, progress func(CheckProgress), alway
 	if err != nil {
 		return nil, err
 	}
-	if n := uint64(len(report.Findings)) + report.More; n != 0 {
-		return nil, fmt.Errorf("%w: %d findings, the first is: %s", ErrCorrupt, n, report.Findings[0].Detail)
+	if always {
+		err := s.settled(ctx, func() { report.Findings = notOf(s.asidesOnRecord(), report.Findings) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := report.clean(); err != nil {
+		return nil, err
 	}
 	s.long.Lock() // before the writer is stopped: it shall not wait for a backup
 	defer s.long.Unlock()
@@ -90,6 +97,18 @@ func (s *Store) compact(ctx context.Context, progress func(CheckProgress), alway
 	}
 	c := &compaction{s: s, ctx: ctx, tell: progress, total: report.Values, always: always}
 	return c.run()
+}
+
+// clean: there are no findings.
+func (r *CheckReport) clean() error {
+	switch n := uint64(len(r.Findings)) + r.More; {
+	case n == 0:
+		return nil
+	case len(r.Findings) == 0:
+		return fmt.Errorf("%w: %d findings", ErrCorrupt, n)
+	default:
+		return fmt.Errorf("%w: %d findings, the first is: %s", ErrCorrupt, n, r.Findings[0].Detail)
+	}
 }
 
 // compaction is one that is running. It holds the token.

@@ -27,6 +27,9 @@ const UnsyncedFile = "store.unsynced"
 // synced in vain. That needs no trust in how a system treats the pages of a failed
 // sync, as reading past its memory would.
 //
+// Chains that were set aside before are no reason to refuse: the database said that
+// they are damaged, and they are copied with the damage, as repairable as before.
+//
 // A crash leaves the note, until the new file has its name for good. If the note
 // cannot be written, on a disk that takes nothing any more, the log says so: then
 // only its reader knows.
@@ -74,7 +77,7 @@ func (s *Store) rewrite() error {
 	s.torn = false // the new file has two whole meta pages, and a torn one is no reason to refuse
 	if _, err := s.compact(context.Background(), nil, true); err != nil {
 		return fmt.Errorf("%w, and it could not be checked and written anew, for which the disk needs room for a second one "+
-			"(noted was: %s; if chaind check finds damage, restore a backup or replay the stream): %w", ErrUnsynced, s.unsynced, err)
+			"(noted was: %s; if chaind check finds damage in chains that were not set aside before, restore a backup or replay the stream): %w", ErrUnsynced, s.unsynced, err)
 	}
 	if err := s.mark.root.Remove(UnsyncedFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
