@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,17 +28,14 @@ func (a *app) resume(file string) (*resumption, error) {
 	if file == "" {
 		return r, nil
 	}
-	f, err := os.Open(file)
+	f, err := openKept(a, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, writeFile(file, r.text(), false) // now, rather than not being able to when it is needed
+		return r, r.begin()
 	}
 	if err != nil {
-		return nil, cannot(err, "")
+		return nil, cannot(err, resumeHint)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, cannot(errors.Join(fmt.Errorf("%s is no regular file", file), err), "--resume names the file in which to keep how far the check is")
-	}
 	text, err := io.ReadAll(io.LimitReader(f, store.MaxCheckpoint+1))
 	if err != nil {
 		return nil, cannot(err, "")
@@ -46,6 +44,37 @@ func (a *app) resume(file string) (*resumption, error) {
 		return nil, cannot(fmt.Errorf("%s was not kept by a check: %w", file, err), "name another file, or remove this one to check from the start")
 	}
 	return r, nil
+}
+
+const resumeHint = "--resume names the file in which to keep how far the check is: an earlier check's, or one that is not there"
+
+// openKept opens a regular file. What is known to be something else is not
+// opened: that of a pipe waits for its other end.
+func openKept(a *app, file string) (*os.File, error) {
+	special := fmt.Errorf("%s is no regular file", file)
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, special)
+	}
+	f, err := a.open(file)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // it has become another one since
+		return nil, errors.Join(cmp.Or(err, special), f.Close())
+	}
+	return f, nil
+}
+
+// begin makes the file now, rather than not being able to when it is needed.
+func (r *resumption) begin() error {
+	err := writeFile(r.file, r.text(), false)
+	switch {
+	case errors.Is(err, fs.ErrExist): // and yet there was nothing to open
+		return cannot(fmt.Errorf("%s is a link that leads to nothing", r.file), "remove it, or name the file itself")
+	case err != nil:
+		return cannot(err, resumeHint)
+	}
+	return nil
 }
 
 // text is the place as it is kept.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,5 +94,35 @@ func TestCheckGoesOn(t *testing.T) {
 	report, told, err = checked(t, dir, file, 0)
 	if err != nil || !strings.Contains(told, "from the start") || report.Chains != 10 {
 		t.Errorf("%+v, %q, %v", report, told, err)
+	}
+}
+
+// TestResumeFromWhatIsNoFile: no pipe is waited for, and what to do is said.
+func TestResumeFromWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	here := t.TempDir()
+	pipe, nowhere, folder := filepath.Join(here, "pipe"), filepath.Join(here, "link"), filepath.Join(here, "folder")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(filepath.Join(here, "nothing"), nowhere), os.Mkdir(folder, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string][2]string{
+		pipe:                                {"no regular file", "--resume names"},
+		folder:                              {"no regular file", "--resume names"},
+		nowhere:                             {"a link that leads to nothing", "remove it"},
+		filepath.Join(here, "no", "folder"): {"no such file", "--resume names"},
+	} {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := (&app{ctx: t.Context()}).resume(file)
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if p, ok := errors.AsType[*problem](err); !ok || !strings.Contains(err.Error(), want[0]) || !strings.Contains(p.hint, want[1]) {
+				t.Errorf("%s: %v, hint %+v", file, err, p)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s is waited for", file)
+		}
 	}
 }
