@@ -27,7 +27,7 @@ const (
 	CodeExtra     verifier.Code = "export_extra"     // there, not listed
 	CodeOther     verifier.Code = "export_other"     // evidence of another chain than it is listed for
 	CodeContent   verifier.Code = "export_content"   // a file's own verdict is no pass
-	CodeRefused   verifier.Code = "export_refused"   // evidence or a trust bundle that the exporting daemon did not give
+	CodeRefused   verifier.Code = "export_refused"   // what the exporting daemon has and did not give
 	CodeDiffers   verifier.Code = "export_differs"   // the manifest says else of a chain than its evidence
 	CodeArchive   verifier.Code = "export_archive"   // a ZIP file is more than its entries
 	CodeUnreached verifier.Code = "export_unreached" // the folder or a file cannot be read

@@ -14,9 +14,10 @@
 //	  chain.json               what the daemon knew about it
 //	  {head}.evidence.json     its evidence bundle; absent while it is open or empty
 //	  bundle.tsb               its trust bundle, when there is one
-//	  {head}.evidence.refused.json, bundle.refused.json
-//	                           the daemon's answer in the place of either, when
-//	                           it has one that it cannot give: a damaged file
+//	  {head}.evidence.refused.json, bundle.refused.json, chain.refused.json
+//	                           the daemon's answer in the place of any of them, when
+//	                           it has one that it cannot give: a damaged file or
+//	                           record; without chain.json there is nothing else
 //	  addenda.json             events that came after its end, when there are any
 //	  rejected.json            rejected events, when there are any
 //

@@ -29,7 +29,7 @@ const (
 	RoleChain    = "chain"    // what the daemon knew about a chain
 	RoleAddenda  = "addenda"
 	RoleRejected = "rejected"
-	RoleRefused  = "refused" // why the daemon gave no evidence or trust bundle that it has: its answer
+	RoleRefused  = "refused" // why the daemon gave no evidence, trust bundle or record of a chain that it has: its answer
 	RoleKeys     = "keys"
 	RoleReport   = "report"   // HTML, for people
 	RoleVerifier = "verifier" // HTML, the verify page

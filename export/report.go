@@ -148,7 +148,7 @@ func (c *checking) sentence() string {
 	held := fmt.Sprintf("%d files of %d chains are all there and as listed, %d of %d bundles pass, manifest %s",
 		len(c.manifest.Files), len(c.manifest.Chains), c.verdicts-c.failing, c.verdicts, c.report.Signature.State)
 	if n := c.counts[CodeRefused]; n > 0 {
-		held += fmt.Sprintf("; bundles that the daemon did not give: %d", n)
+		held += fmt.Sprintf("; what the daemon did not give: %d", n)
 	}
 	if c.verdicts == 0 {
 		held += "; it holds no evidence"

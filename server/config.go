@@ -86,6 +86,7 @@ type Config struct {
 	// 0: the number of usable processors.
 	Verifications int
 	Logger        *slog.Logger     // nil: nothing is logged
+	TellCauses    bool             // internal errors are answered with their causes: whoever asks can read the files, and no log
 	Now           func() time.Time // for access logs and latencies; nil: time.Now
 }
 

@@ -121,6 +121,9 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.Logger.Error("answer request", "path", r.URL.Path, "err", err)
 		p = internalError()
+		if s.TellCauses {
+			p = internalProblem(err.Error())
+		}
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="chaind"`)

@@ -38,8 +38,9 @@ func (c *exportCmd) Help() string {
 or was rejected, public keys, a printable report, a page that verifies in the browser without a network, and a list of all
 that, signed when there is a key. Nothing is left at -o when it fails. docs/export.md describes the folder.
 
-Evidence that the daemon has and cannot give, as one whose file was damaged, does not stop the others: its answer is put into
-the place, the report says so, and the exit code is 3. It is 0 when all is there, and 1 when nothing was written.
+Evidence that the daemon has and cannot give, as one whose file was damaged, or a chain that is damaged in its database, does
+not stop the others: its answer is put into the place, the report says so, and the exit code is 3. It is 0 when all is there,
+and 1 when nothing was written.
 
 Examples:
   chaind export --chain incident-4711 -o incident-4711.zip
@@ -71,7 +72,7 @@ func (c *exportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer s.close()
-	urls, err := chosen(s, query, what)
+	chains, err := chosen(s, query, what)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (c *exportCmd) Run(a *app) (err error) {
 	if signer != nil {
 		e.report.manifest = signer.Public().String()
 	}
-	if err := e.fill(a, urls); err != nil {
+	if err := e.fill(a, chains); err != nil {
 		return err
 	}
 	if err := e.finish(signer); err != nil {
@@ -104,14 +105,14 @@ func (e *exporting) refusals(a *app) error {
 	for i := range e.report.Chains {
 		for _, r := range e.report.Chains[i].Refused {
 			n++
-			fmt.Fprintf(a.stderr, "chaind: not given: %s: %s\n", verifier.Escape(r.Path), verifier.Escape(r.Detail))
+			fmt.Fprintf(a.stderr, "chaind: not given: %s of %s: %s: %s\n", r.What, e.report.Chains[i].spelt(), verifier.Escape(r.Path), verifier.Escape(r.Detail))
 		}
 	}
 	if n == 0 {
 		return nil
 	}
-	return &problem{code: exitDegraded, err: fmt.Errorf("bundles missing from the export, which says so: %d", n),
-		hint: "chaind check --data-dir names the damaged files of a stopped daemon; docs/howto/restore.md says how evidence is made anew"}
+	return &problem{code: exitDegraded, err: fmt.Errorf("missing from the export, which says so: %d", n),
+		hint: "chaind check --data-dir names what is damaged of a stopped daemon; docs/howto/restore.md says how it is made anew"}
 }
 
 // selection gives the filters for the list of chains, and their words.
@@ -141,21 +142,18 @@ func (c *exportCmd) selection(a *app) (url.Values, string, error) {
 	return query, what, nil
 }
 
-// chosen lists the addresses of the chains that fit, which are some, and not
-// more than one export can hold.
-func chosen(s *source, query url.Values, what string) ([]string, error) {
-	var urls []string
+// chosen lists the chains that fit, which are some, and not more than one export
+// can hold.
+func chosen(s *source, query url.Values, what string) ([]chainEntry, error) {
+	var chains []chainEntry
 	files := filesBeside
 	err := s.pages("/v1/chains", query, func(body []byte) (*string, error) {
 		page, err := decodePage[struct {
-			Chains []struct {
-				exportedChain
-				URL string `json:"url"`
-			} `json:"chains"`
-			Next *string `json:"next"`
+			Chains []chainEntry `json:"chains"`
+			Next   *string       `json:"next"`
 		}](body)
 		for _, c := range page.Chains {
-			urls = append(urls, c.URL)
+			chains = append(chains, c)
 			files += c.files()
 		}
 		return page.Next, err
@@ -163,20 +161,20 @@ func chosen(s *source, query url.Values, what string) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(urls) == 0:
+	case len(chains) == 0:
 		return nil, cannot(fmt.Errorf("no chain fits: %s", what), "chaind runs lists the chains")
 	case files > export.MaxFiles:
-		return nil, cannot(fmt.Errorf("%d chains have %d files, and an export has at most %d", len(urls), files, export.MaxFiles), fewer)
+		return nil, cannot(fmt.Errorf("%d chains have %d files, and an export has at most %d", len(chains), files, export.MaxFiles), fewer)
 	}
-	return urls, nil
+	return chains, nil
 }
 
 const fewer = "choose fewer chains, and make several exports"
 
 // fill writes everything but the manifest.
-func (e *exporting) fill(a *app, urls []string) error {
-	for i, u := range urls {
-		if err := e.chain(a, i+1, u); err != nil {
+func (e *exporting) fill(a *app, chains []chainEntry) error {
+	for i := range chains {
+		if err := e.chain(a, i+1, &chains[i]); err != nil {
 			return err
 		}
 	}
@@ -203,6 +201,12 @@ type exportedChain struct {
 	} `json:"sealed"`
 }
 
+// chainEntry is a chain in the list, and where there is more about it.
+type chainEntry struct {
+	exportedChain
+	URL string `json:"url"`
+}
+
 // files is how many files the chain will have, as a list of chains tells it.
 func (c *exportedChain) files() int {
 	n := 1 // chain.json
@@ -214,23 +218,30 @@ func (c *exportedChain) files() int {
 	return n
 }
 
-// chain writes the directory of one chain.
-func (e *exporting) chain(a *app, n int, path string) error {
-	detail, err := e.source.get(path, maxAnswer)
+// chain writes the directory of one chain, or, where the daemon cannot tell of
+// it, its answer: what is known of the chain then is what the list says.
+func (e *exporting) chain(a *app, n int, from *chainEntry) error {
+	dir := fmt.Sprintf("chains/%04d-%s/", n, from.Chain)
+	status, detail, err := e.source.fetch(from.URL, maxAnswer)
 	if err != nil {
-		return err
+		return cannot(err, e.source.hint)
+	}
+	if status != http.StatusOK {
+		shown := reportedChain{exportedChain: from.exportedChain}
+		if err := e.refused(status, detail, dir+"chain", export.RoleChain, &shown); err != nil {
+			return err
+		}
+		e.list(from.manifested(), shown)
+		return nil
 	}
 	c, err := decodePage[exportedChain](detail)
 	if err != nil {
 		return err
 	}
-	dir := fmt.Sprintf("chains/%04d-%s/", n, c.Chain)
 	if err := e.add(dir+"chain.json", export.RoleChain, detail); err != nil {
 		return err
 	}
-	listed := export.Chain{Tenant: c.Tenant, PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain, Outcome: c.Outcome,
-		Conformity: c.Conformity, Segments: c.Segments, Head: c.Head}
-	shown := reportedChain{exportedChain: c}
+	listed, shown := c.manifested(), reportedChain{exportedChain: c}
 	if c.EvidenceURL != nil && c.Head != nil {
 		if listed.Evidence, err = e.evidence(a, *c.EvidenceURL, dir+*c.Head+".evidence", export.RoleEvidence, &shown); err != nil {
 			return err
@@ -241,12 +252,23 @@ func (e *exporting) chain(a *app, n int, path string) error {
 			return err
 		}
 	}
-	if err := e.lists(&c, path, dir); err != nil {
+	if err := e.lists(&c, from.URL, dir); err != nil {
 		return err
 	}
+	e.list(listed, shown)
+	return nil
+}
+
+// list enters a chain into manifest and report.
+func (e *exporting) list(listed export.Chain, shown reportedChain) {
 	e.manifest.Chains = append(e.manifest.Chains, listed)
 	e.report.Chains = append(e.report.Chains, shown)
-	return nil
+}
+
+// manifested is the chain as the manifest has it, without paths.
+func (c *exportedChain) manifested() export.Chain {
+	return export.Chain{Tenant: c.Tenant, PromptHash: c.PromptHash, Session: c.Session, Chain: c.Chain, Outcome: c.Outcome,
+		Conformity: c.Conformity, Segments: c.Segments, Head: c.Head}
 }
 
 // hasBundle tells whether there is a trust bundle: one that was sealed, or, of
@@ -277,15 +299,15 @@ func (e *exporting) evidence(a *app, from, name, role string, shown *reportedCha
 	return &path, nil
 }
 
-// refused writes the daemon's answer in the place of a bundle. That it is busy,
-// or does not let this caller see it, is no answer about the bundle.
+// refused writes the daemon's answer in the place of what it was asked for. That
+// it is busy, or does not let this caller see it, is no answer about that.
 func (e *exporting) refused(status int, answer []byte, name, role string, shown *reportedChain) error {
 	err := refused(status, answer)
 	why, ok := errors.AsType[*answerError](err)
 	if !ok || status == http.StatusServiceUnavailable || status == http.StatusForbidden {
 		return err
 	}
-	what := map[string]string{export.RoleEvidence: "evidence bundle", export.RoleBundle: "trust bundle"}[role]
+	what := map[string]string{export.RoleChain: refusedRecord, export.RoleEvidence: "evidence bundle", export.RoleBundle: "trust bundle"}[role]
 	shown.Refused = append(shown.Refused, reportedRefusal{what, name + ".refused.json", why.why.Error()})
 	return e.add(name+".refused.json", export.RoleRefused, answer)
 }
@@ -293,7 +315,7 @@ func (e *exporting) refused(status int, answer []byte, name, role string, shown 
 // lists writes what is beside the chain, if there is anything.
 func (e *exporting) lists(c *exportedChain, path, dir string) error {
 	if c.Late > 0 {
-		if err := e.list(path+"/addenda", url.Values{}, "addenda", dir+"addenda.json", export.RoleAddenda); err != nil {
+		if err := e.pages(path+"/addenda", url.Values{}, "addenda", dir+"addenda.json", export.RoleAddenda); err != nil {
 			return err
 		}
 	}
@@ -301,11 +323,11 @@ func (e *exporting) lists(c *exportedChain, path, dir string) error {
 		return nil
 	}
 	query := filters("tenant", tenantToken(c.Tenant), "prompt_hash", c.PromptHash, "session", c.Session, "chain", c.Chain)
-	return e.list("/v1/rejected", query, "rejected", dir+"rejected.json", export.RoleRejected)
+	return e.pages("/v1/rejected", query, "rejected", dir+"rejected.json", export.RoleRejected)
 }
 
-// list joins the pages of a list into {"name":[…]}.
-func (e *exporting) list(path string, query url.Values, name, file, role string) error {
+// pages joins the pages of a list into {"name":[…]}.
+func (e *exporting) pages(path string, query url.Values, name, file, role string) error {
 	query.Set("limit", "200")
 	text := []byte(`{"` + name + `":[`)
 	first := true

@@ -38,7 +38,20 @@ type reportedChain struct {
 	Refused []reportedRefusal
 }
 
-// reportedRefusal is the daemon's answer in the place of a bundle.
+// spelt names the chain on one line.
+func (c *reportedChain) spelt() string {
+	return strings.Join([]string{tenantToken(c.Tenant), verifier.Escape(c.PromptHash), verifier.Escape(c.Session), verifier.Escape(c.Chain)}, "/")
+}
+
+// Unread tells whether the daemon told nothing of the chain.
+func (c *reportedChain) Unread() bool {
+	return slices.ContainsFunc(c.Refused, func(r reportedRefusal) bool { return r.What == refusedRecord })
+}
+
+// refusedRecord is what a chain is without of which the daemon tells nothing.
+const refusedRecord = "record"
+
+// reportedRefusal is the daemon's answer in the place of a bundle or of what it knows.
 type reportedRefusal struct{ What, Path, Detail string }
 
 // reportedBundle is a file with its verdict, nobody's key being trusted.

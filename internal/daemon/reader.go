@@ -40,7 +40,7 @@ func OpenReader(dataDir, artifacts string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if r.handler, err = server.New(server.Config{Store: s, Sidecars: sidecars, Pack: packer(s)}); err != nil {
+	if r.handler, err = server.New(server.Config{Store: s, Sidecars: sidecars, Pack: packer(s), TellCauses: true}); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
