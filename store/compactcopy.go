@@ -95,6 +95,7 @@ func (w *copyWriter) commit() error {
 	}
 	tx := w.tx
 	w.tx, w.size = nil, 0
+	growGently(w.db, tx)
 	if err := tx.Commit(); err != nil {
 		return sealOff("write the copy", err)
 	}

@@ -50,6 +50,14 @@ const (
 	minPageSize, maxPageSize = 1 << 10, 1 << 16
 	// maxPageSpan bounds the pages of one run: the longest value and some.
 	maxPageSpan = 1 << 16
+	// mapAtLeast is the address space in bytes that a database is mapped into, on
+	// 64-bit systems that give as much: one that outgrows it must be mapped anew,
+	// for which a commit waits until no reader is left, and new readers wait for it.
+	mapAtLeast = 64 << 30
+	// mapGently is the same where the system does not give as much.
+	mapGently = 64 << 20
+	// minGrowth and growAtMost bound the bytes by which the file grows beyond what is needed.
+	minGrowth, growAtMost = 32 << 10, 16 << 20
 	// maxTreeDepth bounds the levels of a tree; an honest one has less than ten.
 	maxTreeDepth = 64
 )

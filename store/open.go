@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -167,6 +168,7 @@ func (s *Store) initialise(f *os.File) error {
 		return sealOff("write", err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
+		growGently(db, tx)
 		for _, t := range tables() {
 			if _, err := tx.CreateBucket([]byte(t.name)); err != nil {
 				return err
@@ -250,12 +252,40 @@ func stillNamed(root *os.Root, f *os.File) error {
 
 func options(f *os.File, readOnly bool) *bbolt.Options {
 	return &bbolt.Options{
-		ReadOnly:     readOnly,
-		FreelistType: bbolt.FreelistMapType,
-		NoStatistics: true,
-		Timeout:      DefaultLockTimeout, // held already, through the same descriptor
-		OpenFile:     func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+		ReadOnly:        readOnly,
+		FreelistType:    bbolt.FreelistMapType,
+		NoStatistics:    true,
+		InitialMmapSize: mapSize(f),
+		Timeout:         DefaultLockTimeout, // held already, through the same descriptor
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 	}
+}
+
+// mapSize is the address space to map the file into, more than it will fill for long:
+// while a slow backup or a check reads, nobody shall wait for a larger one. It costs
+// no memory. Where the system does not give as much (ulimit -v), others need the rest,
+// and it is little; 0: what bbolt takes.
+func mapSize(f *os.File) int {
+	info, err := f.Stat()
+	if err != nil || strconv.IntSize < 64 {
+		return 0
+	}
+	return int(mappable(info.Size(), func(n int64) bool { return canMap(f, n) }))
+}
+
+func mappable(size int64, can func(int64) bool) int64 {
+	for _, n := range []int64{max(mapAtLeast, 4*size), max(mapGently, 2*size)} {
+		if can(n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// growGently lets the file grow by as much again as tx has in it, up to growAtMost;
+// what bbolt decides by the size of the mapping would be the most from the first page on.
+func growGently(db *bbolt.DB, tx *bbolt.Tx) {
+	db.AllocSize = int(min(max(tx.Size(), minGrowth), growAtMost))
 }
 
 func (s *Store) openDB(f *os.File) (err error) {

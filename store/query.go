@@ -413,5 +413,10 @@ func (v *view) rejectionAt(cv *chainView, ordinal uint64) (*rejection, error) {
 	if e == nil || e.verdict != events.Rejected {
 		return nil, contradicts(tableJournal, key64(arrivals[0]), "not a rejection")
 	}
-	return v.rejection(e.rejection)
+	r, err := v.rejection(e.rejection)
+	if err != nil {
+		return nil, err
+	}
+	r.ProducerSeq = e.ProducerSeq
+	return r, nil
 }

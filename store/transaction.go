@@ -168,6 +168,7 @@ func (s *Store) run(group []*request, refused []error) (err error) {
 	if err := w.finish(); err != nil {
 		return err
 	}
+	growGently(s.db, tx)
 	if err := s.commit(tx); err != nil {
 		return err
 	}
