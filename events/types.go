@@ -193,9 +193,14 @@ type Rejection struct {
 	Attributed bool
 	EventID    string // "" when it cannot be read
 	Class      Class
-	Detail     string
-	Sum        segments.Digest  // SHA-256 of the whole payload
-	Existing   *segments.Digest // conflict: the digest that holds the id
-	AfterEnd   bool
-	Epoch      uint32 // of the stream's history, as the store counts them; with StreamSeq the place in it
+
+	// ProducerSeq is the number that was read when the event came, of which the kept
+	// bytes may lack the end. A query for one chain tells it; nil: not given, or not told.
+	ProducerSeq *uint64
+
+	Detail   string
+	Sum      segments.Digest  // SHA-256 of the whole payload
+	Existing *segments.Digest // conflict: the digest that holds the id
+	AfterEnd bool
+	Epoch    uint32 // of the stream's history, as the store counts them; with StreamSeq the place in it
 }

@@ -138,9 +138,9 @@ func TestBundleRest(t *testing.T) {
 	f := newFake()
 	key := f.finish("a", 1)
 	c := f.chains[key]
-	payload := `{"event_id":"r","producer_seq":3}`
+	payload, number := `{"event_id":"r","producer_seq":3}`, uint64(3)
 	rejected := func(id, seq uint64, epoch uint32) events.Rejection {
-		return events.Rejection{ID: id, Epoch: epoch, EventID: "r", Class: events.Conflict, Sum: segments.Sum([]byte(payload)),
+		return events.Rejection{ID: id, Epoch: epoch, EventID: "r", ProducerSeq: &number, Class: events.Conflict, Sum: segments.Sum([]byte(payload)),
 			Message: events.Message{Subject: key.Subject(events.VerbStep), Payload: []byte(payload), StreamSeq: seq}}
 	}
 	c.fixed.Epoch, c.fixed.StreamSeq, c.fixed.RejectedUpTo = 2, 9, 2

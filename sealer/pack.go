@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 
@@ -35,8 +34,8 @@ type packing struct {
 	at       run.Position // of that event
 	rejected uint64       // highest rejection ID; 0: none
 
-	epochs []uint32 // that have rejected events of the chain, in order
 	first  run.Position
+	sorted bool // the store has the rejected events in the order of their positions
 }
 
 // chain gives what the domain of runs packages about a chain of the store.
@@ -155,8 +154,8 @@ func join(lost []store.LostRange) []run.Lost {
 	return out
 }
 
-// begin finds the chain's first event, accepted or rejected, and which epochs
-// have rejected ones.
+// begin finds the chain's first event, accepted or rejected, and whether those that
+// were rejected came in stream order.
 func (p *packing) begin(attempts []run.Attempt) error {
 	p.first = p.at
 	if len(attempts) > 0 {
@@ -169,14 +168,15 @@ func (p *packing) begin(attempts []run.Attempt) error {
 	if len(page) > 0 && p.state.Segments > 0 {
 		p.first = earlier(p.first, place(&page[0].Origin))
 	}
-	seen := map[uint32]struct{}{}
-	err = p.eachRejection(func(r *events.Rejection) bool {
-		p.first = earlier(p.first, run.Position{Epoch: r.Epoch, StreamSeq: r.StreamSeq})
-		seen[r.Epoch] = struct{}{}
+	var last run.Position
+	p.sorted = true
+	return p.eachRejection(func(r *events.Rejection) bool {
+		at := run.Position{Epoch: r.Epoch, StreamSeq: r.StreamSeq}
+		p.first = earlier(p.first, at)
+		p.sorted = p.sorted && comparePositions(last, at) < 0
+		last = at
 		return true
 	})
-	p.epochs = slices.Sorted(maps.Keys(seen))
-	return err
 }
 
 func earlier(a, b run.Position) run.Position {
@@ -296,37 +296,40 @@ func (p *packing) preimages() iter.Seq2[run.Preimage, error] {
 	}
 }
 
-// rejections yields the rejected events in stream order: the store has them in
-// the order of arrival, which within one epoch is the same.
+// rejections yields the rejected events in stream order. The store has them in the
+// order of arrival, which is another one when a stream was left and gone back to, or
+// when a sequence was delivered that had been given up: then they are collected.
 func (p *packing) rejections() iter.Seq2[run.Rejected, error] {
 	return func(yield func(run.Rejected, error) bool) {
-		for _, epoch := range p.epochs {
-			more := true
-			err := p.eachRejection(func(r *events.Rejection) bool {
-				more = r.Epoch != epoch || yield(p.describe(r), nil)
-				return more
-			})
-			if err != nil {
-				yield(run.Rejected{}, err)
-				return
+		var all []run.Rejected
+		if err := p.eachRejection(func(r *events.Rejection) bool {
+			if p.sorted {
+				return yield(describe(r), nil)
 			}
-			if !more {
+			all = append(all, describe(r))
+			return true
+		}); err != nil {
+			yield(run.Rejected{}, err)
+			return
+		}
+		slices.SortStableFunc(all, func(a, b run.Rejected) int { return comparePositions(a.Position, b.Position) })
+		for i := range all {
+			if !yield(all[i], nil) {
 				return
 			}
 		}
 	}
 }
 
-// describe reads the producer's number from the payload once more: it counts
-// for an event whose id can be read.
-func (p *packing) describe(r *events.Rejection) run.Rejected {
+// describe gives the producer's number for an event whose id can be read only: it
+// does not count for another.
+func describe(r *events.Rejection) run.Rejected {
 	out := run.Rejected{
 		Event: run.Event{ID: r.EventID, Position: run.Position{Epoch: r.Epoch, StreamSeq: r.StreamSeq}},
 		Class: string(r.Class), Detail: r.Detail, Sum: r.Sum, Existing: r.Existing,
 	}
 	if r.EventID != "" {
-		// The size was judged under the limit of its time.
-		out.ProducerSeq = events.Decode(r.Message, events.Limits{MaxBytes: math.MaxInt}).ProducerSeq
+		out.ProducerSeq = r.ProducerSeq
 	}
 	return out
 }
