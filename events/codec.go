@@ -80,14 +80,31 @@ func (s *State) UnmarshalBinary(b []byte) error {
 // it shows, in doubt against completeness.
 func (s *State) infer() {
 	s.Order.Intended = s.Order.Rank == rankIntent && !s.Order.Misplaced && len(s.Steps) == 0
-	s.Facts.Unnumbered = s.Facts.Numbers.Count() < s.Facts.IDs
+	s.Facts.Unnumbered = s.Facts.Numbers.Count() < s.Facts.IDs || s.repeats()
 	if s.Outcome == Open {
 		return
 	}
 	s.Facts.End = Closing{
-		Counted: s.Facts.Declared != nil && *s.Facts.Declared == s.Facts.IDs,
+		Counted: s.Facts.Declared != nil && (s.Seals == 1 || s.countedLast()),
 		Headed:  s.GivenHead != nil && s.GivenSegments == s.Segments && (s.Order.Rank < rankSeal || s.Seals == 1),
 	}
+}
+
+// countedLast says that the count can only have come with the last of several
+// seals: it was right at its seal, and no new id came since. An end that repeats
+// the id of a rejected event is no new id.
+func (s *State) countedLast() bool {
+	return !s.Facts.Miscount && *s.Facts.Declared == s.Facts.IDs && s.Rejected == 0
+}
+
+// repeats says that rejected events may have repeated ids that others have, so
+// that as many numbers as ids do not show that every event had one.
+func (s *State) repeats() bool {
+	taken := s.Segments + s.attempts()
+	if s.Outcome != Open && (s.Order.Rank < rankSeal || s.Seals > 1) { // the end is no segment, or may be none
+		taken++
+	}
+	return s.Rejected > 0 && s.Rejected+taken > s.Facts.IDs
 }
 
 // DecodeState is [State.UnmarshalBinary] into a fresh state.

@@ -20,8 +20,9 @@ const (
 	WhyHead        = "producer_head_differs"
 	WhyOpen        = "open"
 	WhyNotDeclared = "nothing_declared"
-	WhyUnnumbered  = "unnumbered_events" // some events have a number, and others, maybe the last, have none
-	WhyEnd         = "end_not_covered"   // count or head were given before the end, and not with it
+	WhyUnnumbered  = "unnumbered_events"    // some events have a number, and others, maybe the last, have none
+	WhyEnd         = "end_not_covered"      // count or head were given before the end, and not with it
+	WhyHeadAlone   = "attempts_not_covered" // a head came with the end and nothing else did, and a head does not cover attempts, of which there are some
 )
 
 // Facts are what a chain's producer declared and what was seen of it up to
@@ -126,8 +127,10 @@ func (s *SeqSet) Count() uint64 {
 
 // Coverage judges the chain: incomplete with its reasons when something that
 // was declared is contradicted; complete when nothing is, and what was declared
-// speaks of everything up to the end; else unspecified with the reason. Ranges
-// lost at the broker are not looked at here; only the store knows them.
+// speaks of everything up to the end; else unspecified with the reason. A head
+// speaks of segments alone, and so is enough only for a chain without attempts
+// whose events have no numbers. Ranges lost at the broker are not looked at here;
+// only the store knows them.
 func (s *State) Coverage() (Coverage, []string) {
 	if s.Outcome == Open {
 		return Unspecified, []string{WhyOpen}
@@ -142,17 +145,28 @@ func (s *State) Coverage() (Coverage, []string) {
 	if s.ProducerHead == HeadDiffers {
 		why = append(why, WhyHead)
 	}
-	switch numbers := !s.Facts.Numbers.Empty(); {
+	switch numbers, attempts := !s.Facts.Numbers.Empty(), s.attempts() > 0; {
 	case len(why) > 0:
 		return Incomplete, why
-	case numbers && !s.Facts.Unnumbered, s.Facts.End.Counted, s.Facts.End.Headed:
+	case numbers && !s.Facts.Unnumbered, s.Facts.End.Counted, s.Facts.End.Headed && !numbers && !attempts:
 		return Complete, why
 	case numbers:
 		return Unspecified, []string{WhyUnnumbered}
+	case s.Facts.End.Headed:
+		return Unspecified, []string{WhyHeadAlone}
 	case s.Facts.Declared != nil || s.ProducerHead != "":
 		return Unspecified, []string{WhyEnd}
 	}
 	return Unspecified, []string{WhyNotDeclared}
+}
+
+// attempts counts those that took effect.
+func (s *State) attempts() uint64 {
+	n := s.UntoldSteps.Begun + s.UntoldSteps.Failed
+	for i := range s.Steps {
+		n += s.Steps[i].Begun + s.Steps[i].Failed
+	}
+	return n
 }
 
 // Begins reports whether the chain's beginning is known to be there: by a

@@ -15,6 +15,13 @@ import (
 // one without. A head is written HEAD, and is the one that the chain has then.
 func said(t *testing.T, list ...[2]string) *State {
 	t.Helper()
+	return saidOf(t, list, func(int) bool { return true })
+}
+
+// saidOf is said, and of the events that were sent only those came that came
+// says. Numbers, ids and heads are those of all.
+func saidOf(t *testing.T, list [][2]string, came func(i int) bool) *State {
+	t.Helper()
 	zero := strings.Repeat("0", 64)
 	run := `,"kind":{"kind":"run_sealed","run_id":"pr` + zero + `","run_bundle_digest":"` + zero + `"}`
 	tails := map[string][2]string{
@@ -44,6 +51,9 @@ func said(t *testing.T, list ...[2]string) *State {
 		_, effect := twin.deliver(event(strings.Replace(declared, "HEAD", "", 1)))
 		if effect.Head != nil {
 			declared = strings.Replace(declared, "HEAD", `,"producer_head":"`+effect.Head.String()+`"`, 1)
+		}
+		if !came(i) {
+			continue
 		}
 		e, effect := store.deliver(event(declared))
 		if rejected := effect.Verdict == Rejected; rejected != (what == "bad") {
@@ -87,6 +97,15 @@ func TestWhatCoversTheEnd(t *testing.T) {
 		"a head midway":             {list{{"more", "HEAD"}, {"end", ""}}, Unspecified, WhyEnd},
 		"a head midway, bare end":   {list{{"more", "HEAD"}, {"bare", ""}}, Unspecified, WhyEnd},
 		"a head midway, an attempt": {list{{"more", "HEAD"}, {"begin", ""}, {"bare", ""}}, Unspecified, WhyEnd},
+		// A head does not cover attempts: it is enough only where nothing speaks of any.
+		"a head, and an attempt":             {list{{"begin", ""}, {"commit", ""}, {"end", "HEAD"}}, Unspecified, WhyHeadAlone},
+		"a head, and a rejected one":         {list{{"bad", ""}, {"commit", ""}, {"end", "HEAD"}}, Complete, ""},
+		"a head, and a rejected number":      {list{{"bad", "N"}, {"commit", ""}, {"end", "HEAD"}}, Unspecified, WhyUnnumbered},
+		"a head, and numbers that stop":      {list{{"commit", "N"}, {"end", "HEAD"}}, Unspecified, WhyUnnumbered},
+		"a head, numbers that stop, bare":    {list{{"commit", "N"}, {"bare", "HEAD"}}, Unspecified, WhyUnnumbered},
+		"a head, and a count":                {list{{"begin", ""}, {"commit", "N"}, {"bare", `HEAD,"event_count":3`}}, Complete, ""},
+		"a head, numbers, and an attempt":    {list{{"begin", "N"}, {"commit", "N"}, {"bare", "HEADN"}}, Complete, ""},
+		"a head midway, an attempt, and one": {list{{"more", "HEAD"}, {"begin", ""}, {"end", "HEAD"}}, Unspecified, WhyHeadAlone},
 		// In a bundle this looks like a head that was given midway.
 		"heads midway and at a bare end": {list{{"more", "HEAD"}, {"bare", "HEAD"}}, Unspecified, WhyEnd},
 		"another head at the end":        {list{{"more", "HEAD"}, {"end", `,"producer_head":"` + strings.Repeat("0d", 32) + `"`}}, Incomplete, WhyHead},
@@ -98,11 +117,29 @@ func TestWhatCoversTheEnd(t *testing.T) {
 	}
 }
 
+// TestHeadHidesNoLostAttempt: a producer numbers its events, the end excepted,
+// and states its head there. An attempt that it numbered never comes.
+func TestHeadHidesNoLostAttempt(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][][2]string{
+		{{"intent", "N"}, {"step", "N"}, {"begin", "N"}, {"end", "HEAD"}},
+		{{"intent", "N"}, {"begin", "N"}, {"bare", "HEAD"}},
+	} {
+		got, why := saidOf(t, list, func(i int) bool { return list[i][0] != "begin" }).Coverage()
+		if got == Complete {
+			t.Errorf("%v: %s %v, and the attempt is missing", list, got, why)
+		}
+	}
+}
+
 // TestLossIsNeverComplete: of a chain whose producer numbers all events, some
-// but not the last, or none, and counts them at any seals, one event is lost,
-// whichever it is but the end: the chain is not complete.
+// but not the last, or none, and counts them and states heads at any seals, one
+// event is lost, whichever it is but the end: the chain is not complete. Only
+// where there is nothing but heads an attempt may be lost unseen, if it was the
+// only one.
 func TestLossIsNeverComplete(t *testing.T) {
 	t.Parallel()
+	heads := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		list := [][2]string{{"intent", ""}}
 		for range rapid.IntRange(1, 6).Draw(rt, "events") {
@@ -111,22 +148,35 @@ func TestLossIsNeverComplete(t *testing.T) {
 		list = append(list, [2]string{rapid.SampledFrom([]string{"end", "bare"}).Draw(rt, "end"), ""})
 		lost := rapid.IntRange(0, len(list)-2).Draw(rt, "lost")
 		numbers := rapid.SampledFrom([]string{"all", "some", "none"}).Draw(rt, "numbers")
-		n := 0
+		attempts, headed := 0, false
 		for i := range list {
+			if list[i][0] == "begin" {
+				attempts++
+			}
 			if numbers == "all" || numbers == "some" && i < len(list)-1 && rapid.Bool().Draw(rt, "number") {
-				list[i][1] = fmt.Sprintf(`,"producer_seq":%d`, n)
-				n++
+				list[i][1] = "N"
 			}
 			if what := list[i][0]; what == "more" || what == "end" || what == "bare" {
+				headed = rapid.Bool().Draw(rt, "head")
+				if headed {
+					list[i][1] += "HEAD"
+				}
 				list[i][1] += rapid.SampledFrom([]string{"", fmt.Sprintf(`,"event_count":%d`, i+1)}).Draw(rt, "count")
 			}
 		}
-		left := slices.Delete(slices.Clone(list), lost, lost+1)
-		got, why := said(t, left...).Coverage()
-		if got == Complete {
+		if headed {
+			heads++
+		}
+		got, why := saidOf(t, list, func(i int) bool { return i != lost }).Coverage()
+		bearsNumber := slices.ContainsFunc(slices.Delete(slices.Clone(list), lost, lost+1), func(e [2]string) bool { return strings.Contains(e[1], "N") })
+		unseen := headed && !bearsNumber && list[lost][0] == "begin" && attempts == 1
+		if got == Complete && !unseen {
 			rt.Errorf("without event %d of %v: %s %v", lost, list, got, why)
 		}
 	})
+	if heads < 10 {
+		t.Errorf("heads at the end: %d", heads)
+	}
 }
 
 // TestBegins: what shows that a chain's first event is its beginning. A plan

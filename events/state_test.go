@@ -142,7 +142,7 @@ func TestEarlierState(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fullState()
-	want.Order.Intended, want.Facts.DeclaredSegments, want.Facts.Unnumbered, want.Facts.End = false, 0, true, Closing{}
+	want.Order.Intended, want.Facts.DeclaredSegments, want.Facts.Unnumbered, want.Facts.End = false, 0, true, Closing{Counted: true} // of the only seal
 	x, _ := got.AppendBinary(nil)
 	if y, _ := want.AppendBinary(nil); !bytes.Equal(x, y) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -169,6 +169,13 @@ func TestInferred(t *testing.T) {
 		"the count of all":       {State{Facts: Facts{IDs: 3, Declared: pointer(uint64(3))}}, Complete},
 		"a count midway":         {State{Facts: Facts{IDs: 3, Declared: pointer(uint64(2))}}, Unspecified},
 		"another count":          {State{Facts: Facts{IDs: 3, Declared: pointer(uint64(3)), Miscount: true}}, Incomplete},
+		// An end that repeats the id of a rejected event is no new id, and so hides that the count came midway.
+		"a count, and a rejection":    {State{Seals: 2, Rejected: 1, Facts: Facts{IDs: 3, Declared: pointer(uint64(3))}}, Unspecified},
+		"a count at the only seal":    {State{Seals: 1, Rejected: 1, Facts: Facts{IDs: 3, Declared: pointer(uint64(3))}}, Complete},
+		"a rejected one, numbered":    {State{Segments: 1, Seals: 1, Rejected: 1, Facts: Facts{IDs: 3, Numbers: numbers(2)}}, Complete},
+		"a rejected one took an id":   {State{Segments: 2, Seals: 1, Rejected: 1, Facts: Facts{IDs: 3, Numbers: numbers(2)}}, Unspecified},
+		"a head, and numbers midway":  {State{Segments: 4, Seals: 1, GivenHead: head, GivenSegments: 4, ProducerHead: HeadAgrees, Facts: Facts{IDs: 4, Numbers: numbers(2)}}, Unspecified},
+		"a head, and attempts behind": {State{Segments: 4, Seals: 1, GivenHead: head, GivenSegments: 4, ProducerHead: HeadAgrees, Steps: []StepTally{{Begun: 1}}}, Unspecified},
 		"a head at the only seal": {State{Segments: 4, Seals: 1, Order: Order{Rank: rankSeal},
 			GivenHead: head, GivenSegments: 4, ProducerHead: HeadAgrees}, Complete},
 		"a head at one of two seals": {State{Segments: 4, Seals: 2, Order: Order{Rank: rankSeal},
@@ -183,6 +190,33 @@ func TestInferred(t *testing.T) {
 		if got, why := s.Coverage(); got != c.want {
 			t.Errorf("%s: %s %v, want %s", name, got, why, c.want)
 		}
+	}
+}
+
+// TestInferredCount: version 1 may know of a count that was wrong at its seal and
+// is right by accident in the end. It is not one that came with the end.
+func TestInferredCount(t *testing.T) {
+	t.Parallel()
+	s := State{Outcome: Succeeded, Facts: Facts{IDs: 3, Declared: pointer(uint64(3)), Miscount: true}}
+	s.infer()
+	if s.Facts.End.Counted {
+		t.Error("a count that differed at its seal is taken for one that came with the end")
+	}
+}
+
+// TestInferredUnnumbered: rejected events that repeat an id with numbers of their
+// own may make as many numbers as ids, though other events have none.
+func TestInferredUnnumbered(t *testing.T) {
+	t.Parallel()
+	s := said(t, [][2]string{{"intent", `,"producer_seq":0`}, {"step", ""}, {"bare", ""}}...)
+	for n := uint64(1); n < 3; n++ { // the intent's id twice again, with other bytes
+		s.Facts.Numbers.Add(n)
+		s.Rejected++
+	}
+	told, _ := s.Coverage()
+	s.infer()
+	if inferred, why := s.Coverage(); inferred == Complete || told == Complete {
+		t.Errorf("%s, and as version 1 knows it %s %v", told, inferred, why)
 	}
 }
 
