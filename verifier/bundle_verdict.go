@@ -17,10 +17,10 @@ var outcomes = []run.Outcome{run.Open, run.Succeeded, run.Failed, run.Cancelled,
 // nothing has failed.
 func (t *trial) summarize() {
 	result := t.content.Result
-	if result == nil || result.Taxonomy != engine.ReDerived || result.Domain != run.Name || result.Version != run.Version || t.exit == ExitEnvelope || t.exit == ExitSemantic {
+	if result == nil || result.Taxonomy != engine.ReDerived || result.Domain != run.Name || t.exit == ExitEnvelope || t.exit == ExitSemantic {
 		return
 	}
-	if summary, err := run.SummarizeGraph(result.Closure.Graph); err == nil {
+	if summary, err := run.SummarizeGraph(result.Closure.Graph, result.Version); err == nil {
 		t.content.Run = summary
 	}
 }

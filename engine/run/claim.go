@@ -47,6 +47,9 @@ type shape struct {
 	make  func(*model) *claim
 }
 
+// labelIntake is that of the claim in which the versions of the domain differ.
+const labelIntake = "Intake: "
+
 // shapes are the claims in the order of an answer.
 var shapes = []shape{
 	{"chaind.run.outcome", "Outcome: ", areaChain, (*model).outcome},
@@ -58,17 +61,17 @@ var shapes = []shape{
 	{"chaind.run.requests_issued", "Requests: ", 0, (*model).requests},
 	{"chaind.run.runs_sealed", "Runs: ", areaArtifact, (*model).runs},
 	{"chaind.run.producer_agrees", "Producer: ", 0, (*model).producer},
-	{"chaind.run.complete_at_intake", "Intake: ", areaIntake, (*model).complete},
+	{"chaind.run.complete_at_intake", labelIntake, areaIntake, (*model).complete},
 }
 
 // grammar decides the claims of a shape: the claim is made anew from the whole
 // graph, and must come out the same, with the same support, and hold.
-func (s *shape) grammar() engine.Grammar {
+func (s *shape) grammar(v *version) engine.Grammar {
 	return engine.Grammar{ID: s.id, WholeGraph: true, Judge: func(c *engine.Claim, g *engine.Graph) (engine.Opinion, error) {
 		if !strings.HasPrefix(c.Text, s.label) {
 			return engine.NoOpinion, nil
 		}
-		e := engine.Derived(g, extract)
+		e := v.derive(g)
 		if e.model.faulty(s.rests) {
 			return engine.Unsupported, nil
 		}

@@ -18,10 +18,7 @@ func (m *model) complete() *claim {
 	case coverage == Unspecified && m.facts.Outcome == Open:
 		c.say(", the run has not ended.")
 	case coverage == Unspecified:
-		c.say(", the producer declared neither a count, nor numbers, nor a head up to the end.")
-		if len(m.numbers()) > 0 {
-			c.say(" Not every event has a number.")
-		}
+		m.tellUndeclared(c)
 	default:
 		c.say(".")
 	}
@@ -32,6 +29,18 @@ func (m *model) complete() *claim {
 	m.tellDaemon(c)
 	c.cite(kindIntake)
 	return c
+}
+
+// tellUndeclared says why nothing that the producer declared is enough.
+func (m *model) tellUndeclared(c *claim) {
+	if m.stated() {
+		c.say(", the producer declared a head up to the end, which does not cover attempts, and neither a count nor numbers.")
+	} else {
+		c.say(", the producer declared neither a count, nor numbers, nor a head up to the end.")
+	}
+	if len(m.numbers()) > 0 {
+		c.say(" Not every event has a number.")
+	}
 }
 
 // coverage judges the intake, as the daemon does and with the lost ranges, and
@@ -72,10 +81,25 @@ func (m *model) coverage() (Coverage, []string) {
 		return Unspecified, why
 	case len(why) > 0:
 		return Incomplete, why
-	case len(numbers) > 0 && m.numbered() || m.counted() || m.stated():
+	case m.covered(len(numbers) > 0):
 		return Complete, nil
 	}
 	return Unspecified, nil
+}
+
+// covered says that what the producer declared is enough, as the version has it.
+func (m *model) covered(numbers bool) bool {
+	if m.midway {
+		return numbers || m.declaredMidway()
+	}
+	return m.coversEnd(numbers)
+}
+
+// coversEnd says that something which the producer declared speaks of everything up
+// to the end. A head speaks of segments alone, and so is enough only where nothing
+// speaks of attempts.
+func (m *model) coversEnd(numbers bool) bool {
+	return numbers && m.numbered() || m.counted() || m.stated() && !numbers && len(m.attempts) == 0
 }
 
 // numbered says that every event that took effect has a number: one without
@@ -231,7 +255,7 @@ func (m *model) tellEvents(c *claim) {
 	if numbers := m.numbers(); len(numbers) == 1 {
 		c.say(" The producer's numbers are %d to %d.", numbers[0].from, numbers[0].to)
 	}
-	if m.facts.End != nil && m.facts.End.ProducerSeq == nil && !m.counted() && !m.stated() {
+	if m.facts.End != nil && m.facts.End.ProducerSeq == nil && !m.counted() && !m.stated() && !(m.midway && m.declaredMidway()) {
 		c.say(" Nothing that the producer declared covers the end.")
 	}
 	if rest := m.intake.rest; rest != nil {

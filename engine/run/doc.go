@@ -1,7 +1,8 @@
 // Package run is the domain of trust bundles that seal one agent run: what an
 // event chain and its intake record establish, recomputed from what the bundle
 // packages. engine.domain is "evidence-run", engine.tessera_version
-// "chaind-run-1"; the latter names this specification, not a program.
+// "chaind-run-2"; the latter names this specification, not a program. What
+// "chaind-run-1" has otherwise is under Compatibility.
 //
 // The graph is the whole chain, so that an omission after sealing shows, and it
 // has one form: whoever reads a graph takes each node apart, makes the node
@@ -174,6 +175,7 @@
 //	chaind.run.complete_at_intake; cites intake
 //	  Intake: complete. | ✗ incomplete. | ✗ unspecified, the run has not ended.
 //	    | ✗ unspecified, the producer declared neither a count, nor numbers, nor a head up to the end.[ Not every event has a number.]
+//	    | ✗ unspecified, the producer declared a head up to the end, which does not cover attempts, and neither a count nor numbers.[ Not every event has a number.]
 //	    then, of these, those that apply
 //	      The producer's numbers have a hole: L({from} to {to}, …).
 //	      The producer declared N(n, "event"), and there are {n}.
@@ -219,7 +221,8 @@
 // a segment without an event; a count declared after the end). Otherwise it is
 // complete when something of the producer's covers the end: numbers, of which no
 // segment, attempt or end is without one; a count declared at the position of the
-// end; or a head of the last segment, when the end is a segment or none is a run
+// end; or, when no event has a number and there is no attempt, since it covers
+// neither, a head of the last segment, when the end is a segment or none is a run
 // seal (else a run seal before the end may have brought the head). It is
 // unspecified without: what was lost behind the last declaration nothing misses.
 //
@@ -250,7 +253,15 @@
 //
 // # Compatibility
 //
-// All of the above, the limits included, is frozen under chaind-run-1, and the
+// All of the above, the limits included, is frozen under chaind-run-2, and the
 // files in testdata hold it. A change of any text, attribute or rule takes
 // another version, beside which this one stays.
+//
+// chaind-run-1 is the same but for the claim chaind.run.complete_at_intake. There
+// a chain that is not incomplete is complete with any number, any count, or a head
+// of the last segment, whichever events and seals gave them, and the sentence that
+// nothing covers the end is left out with any count. So "complete" there may mean a
+// declaration midway, behind which events may be lost that nothing misses:
+// [Summary].Midway says of a bundle that it is complete in that sense alone. Whoever
+// seals can still choose that version; a reader who cares looks at Midway.
 package run

@@ -11,8 +11,9 @@ import (
 
 // Names that bundles of this domain are sealed under.
 const (
-	Name    = "evidence-run"
-	Version = "chaind-run-1"
+	Name     = "evidence-run"
+	Version  = "chaind-run-2" // of what is sealed now
+	Version1 = "chaind-run-1" // of what was sealed before; see Compatibility
 )
 
 // The questions that the domain answers.
@@ -36,7 +37,7 @@ var questions = []struct {
 	{QuestionPlan, "plan", []string{"Outcome: ", "Intent: ", "Plan: "}},
 	{QuestionSteps, "steps", []string{"Outcome: ", "Steps: ", "Attempts: "}},
 	{QuestionRequests, "requests", []string{"Outcome: ", "Requests: "}},
-	{QuestionCompleteness, "completeness", []string{"Outcome: ", "Chain: ", "Producer: ", "Intake: "}},
+	{QuestionCompleteness, "completeness", []string{"Outcome: ", "Chain: ", "Producer: ", labelIntake}},
 }
 
 // Questions lists the questions that the domain answers, the default one first.
@@ -48,21 +49,25 @@ func Questions() []string {
 	return out
 }
 
-// Domain is the domain for a registry.
-func Domain() *engine.Domain {
-	d := &engine.Domain{Name: Name, Version: Version, Route: route}
-	for i := range shapes {
-		d.Grammars = append(d.Grammars, shapes[i].grammar())
+// Domain is the domain that bundles are sealed under now.
+func Domain() *engine.Domain { return versions[0].domain() }
+
+// Domains are all versions of the domain, for a registry, the one that bundles are
+// sealed under now first.
+func Domains() []*engine.Domain {
+	out := make([]*engine.Domain, len(versions))
+	for i := range versions {
+		out[i] = versions[i].domain()
 	}
-	return d
+	return out
 }
 
 var errNotPacked = errors.New("the graph is not one that packages a run")
 
 // route answers a question with the claims that it asks for and, so that no
 // narrow question hides it, every claim that does not hold.
-func route(question string, g *engine.Graph, kb []engine.Record) (*engine.Answer, error) {
-	e := engine.Derived(g, extract)
+func (v *version) route(question string, g *engine.Graph, kb []engine.Record) (*engine.Answer, error) {
+	e := v.derive(g)
 	if len(e.model.faults) > 0 {
 		return nil, fmt.Errorf("%w: %s", errNotPacked, e.model.faults[0].detail)
 	}

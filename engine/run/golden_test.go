@@ -21,7 +21,7 @@ func TestFrozen(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if _, _, err := run.Write(&out, s.chain(t), run.QuestionRun, s.keep, theOperator); err != nil {
+			if _, _, err := run.WriteVersion(&out, run.Version1, s.chain(t), run.QuestionRun, s.keep, theOperator); err != nil {
 				t.Fatal(err)
 			}
 			frozen(t, filepath.Join("testdata", s.name+".tsb"), out.String())

@@ -39,6 +39,8 @@ type model struct {
 	rejected []Rejected
 	texts    map[string]map[string]string // kept texts, by kind of node and key
 
+	midway bool // judged as [Version1] did; see declaredMidway
+
 	order  segments.Order
 	broken []uint64 // segments whose digest attribute is not their digest, or that are none
 

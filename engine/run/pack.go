@@ -45,17 +45,31 @@ func Pack(c *Chain, keep Keep) (*Packed, error) {
 // Draft answers a question, which must be one of [Questions] or is refused,
 // and prepares the bundle.
 func (p *Packed) Draft(question string) (*bundle.Draft, *engine.Decision, error) {
-	return engine.NewDraft(Domain(), question, p.Graph, p.Records)
+	return p.draft(&versions[0], question)
+}
+
+func (p *Packed) draft(v *version, question string) (*bundle.Draft, *engine.Decision, error) {
+	return engine.NewDraft(v.domain(), question, p.Graph, p.Records)
 }
 
 // Write packs a chain, answers a question about it and writes the sealed
 // bundle, signed when signer is not nil. It returns root and answer.
 func Write(w io.Writer, c *Chain, question string, keep Keep, signer crypto.Signer) (root string, d *engine.Decision, err error) {
+	return WriteVersion(w, Version, c, question, keep, signer)
+}
+
+// WriteVersion is [Write] under an engine version: to make a bundle again that was
+// sealed under an earlier one. It fails with [ErrOtherDomain] for an unknown one.
+func WriteVersion(w io.Writer, engineVersion string, c *Chain, question string, keep Keep, signer crypto.Signer) (root string, d *engine.Decision, err error) {
+	v := versionOf(engineVersion)
+	if v == nil {
+		return "", nil, ErrOtherDomain
+	}
 	p, err := Pack(c, keep)
 	if err != nil {
 		return "", nil, err
 	}
-	draft, d, err := p.Draft(question)
+	draft, d, err := p.draft(v, question)
 	if err != nil {
 		return "", nil, err
 	}

@@ -221,8 +221,9 @@ func TestChained(t *testing.T) {
 	}
 	good := upstream(func(tb testing.TB) *run.Chain { return honest(tb).chain() })
 	failed := upstream(failedRun)
-	registry := append(known(), engine.Chain(engine.ChainVersion))
-	draft, d, err := engine.NewChain(registry[1], "Which outcome had the tracker run?", []*bundle.Bundle{good, failed}, registry)
+	chain := engine.Chain(engine.ChainVersion)
+	registry := append(known(), chain)
+	draft, d, err := engine.NewChain(chain, "Which outcome had the tracker run?", []*bundle.Bundle{good, failed}, registry)
 	if err != nil || !d.Grounded || !strings.Contains(d.Claims[0].Text, "the tracker does not answer") {
 		t.Fatalf("%v, %+v", err, d)
 	}
@@ -238,7 +239,7 @@ func TestChained(t *testing.T) {
 		t.Errorf("brief: %v, %s", err, j.Cause())
 	}
 	var refused *engine.ChainError
-	if _, _, err := engine.NewChain(registry[1], "Which run?", []*bundle.Bundle{upstream(openRun)}, registry); !errors.As(err, &refused) {
+	if _, _, err := engine.NewChain(chain, "Which run?", []*bundle.Bundle{upstream(openRun)}, registry); !errors.As(err, &refused) {
 		t.Errorf("an open run is cited: %v", err)
 	}
 }

@@ -44,11 +44,18 @@ func TestAnyStreamRederives(t *testing.T) {
 // likes with which event it likes, the bundle says what the state machine says.
 func TestCoverageAgrees(t *testing.T) {
 	t.Parallel()
-	seen := map[run.Coverage]int{}
+	seen, heads := map[run.Coverage]int{}, map[run.Coverage]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 10 {
-			s := newScript(t)
+			s, headed := newScript(t), false
 			s.mute, s.odd = rapid.IntRange(0, 3).Draw(rt, "mute") == 0, func(members object) { oddly(rt, s, members) }
+			if rapid.IntRange(0, 3).Draw(rt, "heads alone") == 0 {
+				s.odd = func(members object) {
+					delete(members, "producer_seq")
+					delete(members, "event_count")
+					headed = headed || members["producer_head"] != nil
+				}
+			}
 			for range rapid.IntRange(0, 3).Draw(rt, "events") {
 				switch rapid.IntRange(0, 4).Draw(rt, "act") {
 				case 0:
@@ -77,8 +84,14 @@ func TestCoverageAgrees(t *testing.T) {
 				rt.Fatalf("the bundle says %s %q, the state %s %v: %+v", got.Coverage, got.Unmet, want, why, state.Facts)
 			}
 			seen[got.Coverage]++
+			if headed {
+				heads[got.Coverage]++
+			}
 		}
 	})
+	if min(heads[run.Complete], heads[run.Unspecified]) < 5 {
+		t.Errorf("chains with nothing but heads by coverage: %v", heads)
+	}
 	if min(seen[run.Complete], seen[run.Incomplete], seen[run.Unspecified]) < 5 {
 		t.Errorf("chains by coverage: %v", seen)
 	}

@@ -161,13 +161,23 @@ func vectorChains(tb testing.TB, name string) *histories {
 	return h
 }
 
-func known() engine.Registry { return engine.Registry{run.Domain()} }
+func known() engine.Registry { return run.Domains() }
 
 // write seals a chain, and holds the envelope against the naive reading.
 func write(tb testing.TB, c *run.Chain, question string, keep run.Keep) string {
 	tb.Helper()
 	var out bytes.Buffer
 	if _, _, err := run.Write(&out, c, question, keep, nil); err != nil {
+		tb.Fatal(err)
+	}
+	return out.String()
+}
+
+// writeVersion seals a chain under an engine version, with the default question.
+func writeVersion(tb testing.TB, version string, c *run.Chain) string {
+	tb.Helper()
+	var out bytes.Buffer
+	if _, _, err := run.WriteVersion(&out, version, c, run.QuestionRun, run.DefaultKeep, nil); err != nil {
 		tb.Fatal(err)
 	}
 	return out.String()

@@ -27,6 +27,7 @@ type Summary struct {
 	Reason     string // "": none
 	Conformity Conformity
 	Coverage   Coverage
+	Midway     bool // complete as [Version1] says it: nothing that the producer declared covers the end
 	Segments   uint64
 	Head       string   // recorded; "" without segments
 	RunIDs     []string // distinct run ids of the run seals, in order
@@ -38,21 +39,26 @@ type Summary struct {
 // when the evidence is not what [Pack] makes, withheld nodes included, or is a
 // *bundle.FormatError.
 func Summarize(b *bundle.Bundle) (*Summary, error) {
-	if b.Engine.Get("domain").Text() != Name || b.Engine.Get("tessera_version").Text() != Version {
+	version := b.Engine.Get("tessera_version").Text()
+	if b.Engine.Get("domain").Text() != Name || versionOf(version) == nil {
 		return nil, ErrOtherDomain
 	}
 	closure, err := engine.ReadClosure(b)
 	if err != nil {
 		return nil, err
 	}
-	return SummarizeGraph(closure.Graph)
+	return SummarizeGraph(closure.Graph, version)
 }
 
-// SummarizeGraph is [Summarize] for the evidence of a bundle of this domain and
-// version that was read already. What was derived from the graph to judge its
+// SummarizeGraph is [Summarize] for the evidence, read already, of a bundle of this
+// domain under an engine version. What was derived from the graph to judge its
 // claims is not derived again.
-func SummarizeGraph(g *engine.Graph) (*Summary, error) {
-	e := engine.Derived(g, extract)
+func SummarizeGraph(g *engine.Graph, engineVersion string) (*Summary, error) {
+	v := versionOf(engineVersion)
+	if v == nil {
+		return nil, ErrOtherDomain
+	}
+	e := v.derive(g)
 	if len(e.model.faults) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNotSummarized, e.model.faults[0].detail)
 	}
@@ -67,6 +73,7 @@ func (e *evidence) summary() *Summary {
 		Outcome: m.facts.Outcome, Reason: m.facts.Reason, Conformity: m.conformity(), Segments: uint64(len(m.segments)),
 	}
 	s.Coverage, _ = m.coverage()
+	s.Midway = m.midway && s.Coverage == Complete && !m.coversEnd(len(m.numbers()) > 0)
 	if m.facts.Head != nil {
 		s.Head = m.facts.Head.String()
 	}

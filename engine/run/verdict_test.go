@@ -81,7 +81,7 @@ func TestEnvelopeAttacks(t *testing.T) {
 			naive.Put(d.doc, "sha256:"+strings.Repeat("0", 64), "integrity", "leaves", "node:segment:9")
 		}, 4},
 		{"upstream of no chain", true, func(d document) { naive.Put(d.doc, []any{}, "evidence_closure", "upstream") }, 4},
-		{"version renamed", true, func(d document) { naive.Put(d.doc, "chaind-run-2", "engine", "tessera_version") }, 3},
+		{"version renamed", true, func(d document) { naive.Put(d.doc, "chaind-run-3", "engine", "tessera_version") }, 3},
 		{"domain renamed in one place", true, func(d document) { naive.Put(d.doc, "business", "engine", "domain") }, 2},
 		{"domain renamed", true, func(d document) {
 			naive.Put(d.doc, "business", "engine", "domain")
