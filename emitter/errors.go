@@ -37,6 +37,12 @@ var (
 	// ErrOtherWriter: somebody else wrote to the chain, so that this
 	// publisher's numbers and head are no longer the chain's. It sends nothing more; Resume.
 	ErrOtherWriter = errors.New("the chain has another writer")
+	// ErrTakenBack: the stream no longer holds what it acknowledged of the chain,
+	// and holds less: the broker's store is an older one. The publisher sends
+	// nothing more. Resume with [PublisherConfig.LastSent], so that no number is
+	// given twice and the chain does not pass for complete if the daemon had not
+	// taken what was lost.
+	ErrTakenBack = errors.New("the stream has lost acknowledged events of the chain")
 	// ErrExists: Begin's chain has events already, and the first of them is not
 	// the one being published; Resume it or pick another name.
 	ErrExists = errors.New("the chain exists already")

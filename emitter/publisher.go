@@ -40,6 +40,15 @@ type PublisherConfig struct {
 	// the chain is always shared, and repeats are left to the daemon.)
 	SharedChain bool
 
+	// LastSent is for Resume: the last event of the chain whose publishing
+	// returned, as the runtime kept it across its restart. Where the stream holds it
+	// no more, the broker lost at least that one: Resume gives its number, and those
+	// before it, to no other event, and the head is unknown, so that the chain is
+	// complete only if the daemon had taken what was lost. nil: what the stream holds
+	// is all that Resume knows, and a tail that was lost before the daemon took it
+	// is missed by nobody.
+	LastSent *Sent
+
 	PublishTimeout time.Duration    // for one acknowledgement, and before ErrNoStream; 0: DefaultPublishTimeout
 	ReceiptTimeout time.Duration    // before an event without receipt is sent again; 0: DefaultReceiptTimeout
 	Now            func() time.Time // stamps at_ms; nil: time.Now
@@ -74,6 +83,9 @@ func (c PublisherConfig) validate() error {
 	if n := len(c.SigningKey); n != 0 && n != ed25519.PrivateKeySize {
 		return fmt.Errorf("publisher configuration: signing key of %d bytes", n)
 	}
+	if c.LastSent != nil && c.LastSent.Sum == (segments.Digest{}) {
+		return errors.New("publisher configuration: LastSent has no digest: it is none that a Publisher returned")
+	}
 	return nil
 }
 
@@ -101,7 +113,7 @@ type Publisher struct {
 	// Guarded by mu, held for memory operations only.
 	builder     segments.Builder
 	ended       bool          // the last seal has been sent, and was not refused
-	headUnknown bool          // Resume could not read the chain from its start
+	headUnknown bool          // Resume could not read the chain from its start, or to the end that it once had
 	unconfirmed []*outgoing   // in the order of sending
 	refused     []error       // *RejectedError of events not yet told to the caller
 	news        chan struct{} // closed and replaced when a receipt came
@@ -126,7 +138,8 @@ type outgoing struct {
 	missed    bool             // its receipt came, if it came, before we listened
 }
 
-// Sent says that the broker has stored an event.
+// Sent says that the broker has stored an event. A runtime that keeps it, in a
+// file say, can hand it to [Resume].
 type Sent struct {
 	EventID     string
 	ProducerSeq uint64
@@ -175,8 +188,8 @@ func (p *Publisher) Key() events.Key { return p.key }
 
 // Head is the chain's head as the publisher computed it over the events it
 // sent and has not seen rejected; nil: no segment yet. After a Resume that
-// could not read the chain's beginning it is unknown (false), and the last
-// seal carries no producer_head.
+// could not read the chain's beginning, or [PublisherConfig.LastSent], it is
+// unknown (false), and the last seal carries no producer_head.
 func (p *Publisher) Head() (*segments.Digest, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,21 +12,37 @@ import (
 // runtime: it reads the chain's messages back from the stream and takes up
 // numbering and head behind them. A chain without messages is begun. When the
 // stream no longer holds the chain's beginning, the numbering goes on and the
-// head stays unknown. After the last seal every call returns [ErrEnded], but
+// head stays unknown. That the stream lost the chain's end shows only with
+// [PublisherConfig.LastSent]. After the last seal every call returns [ErrEnded], but
 // [Publisher.Wait] still brings the last event's receipt.
 func Resume(ctx context.Context, cfg PublisherConfig) (*Publisher, error) {
 	p, err := Begin(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := replay{state: events.NewState(p.key), known: map[string]segments.Digest{},
+	r := replay{sought: p.cfg.LastSent, state: events.NewState(p.key), known: map[string]segments.Digest{},
 		decoder: events.NewDecoder(events.Limits{MaxBytes: p.cfg.MaxEventBytes})}
 	if err := p.readAll(ctx, r.apply); err != nil {
 		_ = p.sub.Unsubscribe()
 		return nil, fmt.Errorf("resume chain %s: %w", p.key.Chain, err)
 	}
 	p.takeUp(&r)
+	p.keepClear(&r)
 	return p, nil
+}
+
+// keepClear leaves out the numbers of events that the stream has lost, as far as
+// the caller remembers one. If another event has that number by now, a life
+// of the producer that did not remember gave it: then one number is left out.
+func (p *Publisher) keepClear(r *replay) {
+	sent := p.cfg.LastSent
+	if sent == nil || r.found || r.trimmed && r.next > sent.ProducerSeq {
+		return
+	}
+	p.next = max(r.next, sent.ProducerSeq) + 1
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.headUnknown = true
 }
 
 // replay applies a chain's messages the way the daemon does.
@@ -37,6 +53,8 @@ type replay struct {
 
 	next     uint64 // number behind the highest seen, or behind the count of events where they have none
 	trimmed  bool   // the first message is not the chain's first event
+	sought   *Sent  // nil: none
+	found    bool   // the stream holds it
 	rejected map[string]bool
 	last     *outgoing
 }
@@ -59,6 +77,7 @@ func (r *replay) apply(m events.Message) {
 		r.known[e.ID] = e.Sum
 	}
 	r.number(e, effect.Verdict)
+	r.found = r.found || r.sought != nil && r.sought.Sum == e.Sum
 	r.last = &outgoing{subject: m.Subject, payload: m.Payload, sum: e.Sum, id: e.ID, streamSeq: m.StreamSeq,
 		head: cloneDigest(effect.Head), missed: true, final: r.state.Outcome != events.Open}
 }

@@ -239,7 +239,9 @@ func (p *Publisher) resolve(ctx context.Context, refusal error) (again bool, _ e
 		p.lastSeq = 0 // everything of the chain has been trimmed
 		return true, errors.New("the chain has been trimmed from the stream")
 	case known && last < p.lastSeq:
-		return p.giveUp(last) // the stream went back
+		p.broken = fmt.Errorf("publish event: %w: its last message is %d, and was %d", ErrTakenBack, last, p.lastSeq)
+		p.drop()
+		return false, p.broken
 	}
 	next, err := p.following(ctx)
 	switch {
