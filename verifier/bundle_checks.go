@@ -13,6 +13,7 @@ const (
 	CodeClaimWithheld   Code = "claim_withheld"    // warning: a claim rests on withheld evidence
 	CodeClaimUnverified Code = "claim_unverified"  // warning: recorded as not verified, and does not re-derive
 	CodeNotExecuted     Code = "content_unchecked" // warning: nothing checked the content, as the caller wished
+	CodeMidway          Code = "declared_midway"   // warning: complete by an earlier rule, under which a declaration before the end was enough
 	CodeExpectedOutcome Code = "expected_outcome_mismatch"
 )
 

@@ -166,6 +166,12 @@ func TestRunBundles(t *testing.T) {
 		"rejections.tsb":        {0, Pass, "succeeded: "},
 		"evidence-only.tsb":     {3, Degraded, "unrecorded: "},
 		"empty.tsb":             {3, Empty, "empty: "},
+		"midway-numbers.tsb":    {0, Pass, "succeeded: 10 of 10 claims re-derived, the answer re-derives, complete only as chaind-run-1 has it"},
+		"midway-count.tsb":      {0, Pass, "succeeded: 10 of 10 claims re-derived, the answer re-derives, complete only as chaind-run-1 has it"},
+		"2-succeeded.tsb":       {0, Pass, "succeeded: 10 of 10 claims re-derived, the answer re-derives, signature"},
+		"2-numbers-stop.tsb":    {3, Degraded, "succeeded: "},
+		"2-head.tsb":            {0, Pass, "succeeded: "},
+		"2-head-attempts.tsb":   {3, Degraded, "succeeded: "},
 	}
 	entries, err := os.ReadDir(runDir)
 	if err != nil {
@@ -183,6 +189,9 @@ func TestRunBundles(t *testing.T) {
 		consistent(t, entry.Name(), r)
 		if r.ExitCode != w.exit || r.Verdict != w.verdict || !strings.HasPrefix(r.Summary, w.said) || r.Content.Run == nil {
 			t.Errorf("%s: %s, exit %d: %s", entry.Name(), r.Verdict, r.ExitCode, r.Summary)
+		}
+		if warned := slices.Contains(Codes(r.Warnings), CodeMidway); warned != strings.HasPrefix(entry.Name(), "midway-") {
+			t.Errorf("%s: the warning of the earlier rule is given: %v", entry.Name(), warned)
 		}
 		delete(want, entry.Name())
 	}

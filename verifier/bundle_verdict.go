@@ -23,7 +23,14 @@ func (t *trial) summarize() {
 	if summary, err := run.SummarizeGraph(result.Closure.Graph, result.Version); err == nil {
 		t.content.Run = summary
 	}
+	if t.midway() {
+		t.warn("engine", Finding{Code: CodeMidway, Where: "engine", Detail: fmt.Sprintf("%s: domain %s under engine version %s, by which a declaration of the producer before the end was enough for a complete intake; nothing that it declared covers the end", result.Taxonomy, result.Domain, result.Version)})
+	}
 }
+
+// midway says that the run is complete only as an earlier version of its domain
+// had it.
+func (t *trial) midway() bool { return t.content.Run != nil && t.content.Run.Midway }
 
 // expectations compares the run with what the caller knows from elsewhere.
 func (t *trial) expectations() {
@@ -205,6 +212,9 @@ func (t *trial) established() string {
 	if n := t.claimsThat(ClaimUnverified); n > 0 {
 		first := slices.IndexFunc(t.content.Claims, func(c ClaimReport) bool { return c.Verdict == ClaimUnverified })
 		parts = append(parts, counted(uint64(n), "claim")+" not established, first "+quoted(t.content.Claims[first].Text))
+	}
+	if t.midway() {
+		parts = append(parts, "complete only as "+result.Version+" has it, which asked for no declaration that covers the end")
 	}
 	if r := t.content.Run; r != nil && len(r.Unmet) > 0 && t.claimsThat(ClaimUnverified) == 0 {
 		parts = append(parts, "and left aside, what is not established: "+quoted(r.Unmet[0]))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	runs "github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/verifier"
 )
 
@@ -126,9 +127,17 @@ func (p *printer) head(r *verifier.Report, e *explanation) {
 		p.line("domain", "%s under engine version %s: %s", cut(c.Result.Domain, 200), cut(c.Result.Version, 200), c.Result.Taxonomy)
 	}
 	if s := c.Run; s != nil {
-		p.line("run", "%s%s, %s, coverage %s, chain %s in session %s", s.Outcome, because(s.Reason), s.Conformity, s.Coverage, verifier.Escape(s.Chain), verifier.Escape(s.Session))
+		p.line("run", "%s%s, %s, coverage %s%s, chain %s in session %s", s.Outcome, because(s.Reason), s.Conformity, s.Coverage, earlier(s, c.Result.Version), verifier.Escape(s.Chain), verifier.Escape(s.Session))
 	}
 	p.line("question", "%s", cut(e.Question, 0))
+}
+
+// earlier says that a run is complete only by the rule of an earlier version.
+func earlier(s *runs.Summary, version string) string {
+	if !s.Midway {
+		return ""
+	}
+	return " (only as " + version + " has it: nothing that the producer declared covers the end)"
 }
 
 func because(reason string) string {
