@@ -109,3 +109,29 @@ func TestRejectedOutOfOrder(t *testing.T) {
 		s.event("end", events.VerbSeal, 8, `,"producer_seq":3`),
 	}, 1, events.Complete)
 }
+
+// TestCountBeforeManyRejections: a count that was declared before more events were
+// rejected than are packaged covers those up to it, and not those that came later:
+// neither do they make up for an event that was lost, nor are they one too many.
+func TestCountBeforeManyRejections(t *testing.T) {
+	t.Parallel()
+	s := sent{t: t, chain: "later", lim: events.DefaultLimits}
+	build := func(counted int, numbered bool, head string) (list []*events.Event) {
+		add := func(id string, verb events.Verb, further string) {
+			n := len(list)
+			if numbered {
+				further += fmt.Sprintf(`,"producer_seq":%d`, n)
+			}
+			list = append(list, s.event(id, verb, uint64(n+1), further))
+		}
+		add("i", events.VerbIntent, "")
+		add("m", events.VerbSeal, fmt.Sprintf(`,"more":true,"event_count":%d`, counted)+sealsRun)
+		for i := range 101 { // one more than is packaged
+			add(fmt.Sprint("r", i), events.VerbStep, surprise)
+		}
+		add("end", events.VerbSeal, head+sealsRun)
+		return list
+	}
+	s.check(build(2, true, ""), 50, events.Complete)
+	s.check(build(3, false, s.headOf(build(3, false, ""))), 50, events.Incomplete)
+}

@@ -133,9 +133,23 @@ func (m *model) producerHeadAgrees() bool {
 		m.segments[p.Segments-1].Kind != nil && m.segments[p.Segments-1].Digest() == p.Head
 }
 
-// seen counts the distinct readable event ids, accepted or rejected, up to a
-// position; nil: all.
+// seen counts the distinct readable event ids, accepted or rejected, up to where the
+// count was declared; nil: all.
 func (m *model) seen(until *Position) uint64 {
+	n := uint64(len(m.packagedIDs(until)))
+	switch rest := m.intake.rest; {
+	case rest == nil:
+	case until != nil && rest.counted != nil:
+		n += *rest.counted
+	default:
+		n += rest.ids
+	}
+	return n
+}
+
+// packagedIDs are the readable event ids, accepted or rejected, that are packaged, up
+// to a position; nil: all.
+func (m *model) packagedIDs(until *Position) map[string]bool {
 	ids := map[string]bool{}
 	note := func(e *Event) {
 		if e.ID != "" && (until == nil || e.Position.compare(*until) <= 0) {
@@ -148,15 +162,7 @@ func (m *model) seen(until *Position) uint64 {
 	for i := range m.rejected {
 		note(&m.rejected[i].Event)
 	}
-	return uint64(len(ids)) + m.restIDs()
-}
-
-// restIDs counts the event ids of the rejected events that are only counted.
-func (m *model) restIDs() uint64 {
-	if m.intake.rest == nil {
-		return 0
-	}
-	return m.intake.rest.ids
+	return ids
 }
 
 // numbers are the producer's numbers of all events with a readable id.

@@ -37,8 +37,8 @@
 //	attempt   phase step_id step_index reason? [] at_ms?
 //	plan, artifact, intent, parsed   json
 //	intake    stream created_ns epoch [first_ without id and number] last_stream_seq attempts
-//	          duplicates rejected (more_rejected rejected_sha256 more_ids more_numbers?
-//	          more_uncounted?)? lost* weak*
+//	          duplicates rejected (more_rejected rejected_sha256 more_ids more_counted?
+//	          more_numbers? more_uncounted?)? lost* weak*
 //	rejected  [] class detail? payload_sha256 existing_sha256?
 //
 // scope is the scope as an evidence bundle writes it; unscoped is "true" when no
@@ -58,7 +58,9 @@
 // request.
 //
 // The first 100 rejected events are nodes. more_rejected counts the others,
-// more_ids their distinct readable event ids that no packaged event has,
+// more_ids their distinct readable event ids that no packaged event has, more_counted,
+// where it is another number, the same of those that came up to the position at which
+// event_count was declared (ids of theirs that no event packaged up to there has),
 // more_numbers their producer numbers as "0-4,7-7" (at most 1024 ranges), and
 // rejected_sha256 is the SHA-256 of one line for each rejected event, packaged
 // or not: "{epoch}.{stream sequence} {class} {payload_sha256} {event id}\n".

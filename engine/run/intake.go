@@ -25,6 +25,7 @@ type rest struct {
 	count    uint64
 	digest   segments.Digest // of the whole list, see [rejectedLine]
 	ids      uint64          // distinct readable event ids that no packaged event has
+	counted  *uint64         // the same up to where a count was declared; nil: as many
 	numbers  []numberRange   // producer numbers of those with a readable id
 	overflow bool            // more ids or ranges than are counted
 }
@@ -39,6 +40,9 @@ func (r *rest) write(a *attributes) {
 	a.number("more_rejected", r.count)
 	a.text("rejected_sha256", r.digest.String())
 	a.number("more_ids", r.ids)
+	if r.counted != nil {
+		a.number("more_counted", *r.counted)
+	}
 	a.some("more_numbers", rangesText(r.numbers))
 	if r.overflow {
 		a.text("more_uncounted", "true")
@@ -49,11 +53,11 @@ func readRest(r *reader) *rest {
 	if _, ok := r.Attr("more_rejected"); !ok {
 		return nil
 	}
-	out := &rest{count: r.number("more_rejected"), digest: r.digest("rejected_sha256"), ids: r.number("more_ids")}
+	out := &rest{count: r.number("more_rejected"), digest: r.digest("rejected_sha256"), ids: r.number("more_ids"), counted: r.someNumber("more_counted")}
 	_, out.overflow = r.Attr("more_uncounted")
 	ranges, ok := parseRanges(r.some("more_numbers"))
 	out.numbers = ranges
-	r.bad = r.bad || !ok || out.count == 0
+	r.bad = r.bad || !ok || out.count == 0 || out.counted != nil && *out.counted == out.ids
 	return out
 }
 
@@ -111,12 +115,12 @@ type rejections struct {
 	total uint64
 	rest  *rest
 	list  hash.Hash // of the lines of all
+	ids   []Event   // of the rest the first ones with each readable id
 	known map[string]bool
 }
 
-// add takes the next rejected event. accepted yields the ids of all packaged
-// events, and is asked once, when the nodes are full.
-func (r *rejections) add(e Rejected, accepted func(map[string]bool)) {
+// add takes the next rejected event.
+func (r *rejections) add(e Rejected) {
 	if r.list == nil {
 		r.list = sha256.New()
 	}
@@ -128,26 +132,24 @@ func (r *rejections) add(e Rejected, accepted func(map[string]bool)) {
 	}
 	if r.rest == nil {
 		r.rest, r.known = &rest{}, map[string]bool{}
-		accepted(r.known)
-		for i := range r.nodes {
-			r.known[r.nodes[i].ID] = true
-		}
-		r.known[""] = true
 	}
 	r.addRest(&e)
 }
 
 func (r *rejections) addRest(e *Rejected) {
 	r.rest.count++
-	if !r.known[e.ID] {
-		if r.rest.ids == maxRestIDs {
-			r.rest.overflow = true
-		} else {
-			r.known[e.ID] = true
-			r.rest.ids++
-		}
+	if e.ID == "" {
+		return
 	}
-	if e.ID == "" || e.ProducerSeq == nil {
+	switch {
+	case r.known[e.ID]:
+	case len(r.ids) == maxRestIDs:
+		r.rest.overflow = true
+	default:
+		r.known[e.ID] = true
+		r.ids = append(r.ids, e.Event)
+	}
+	if e.ProducerSeq == nil {
 		return
 	}
 	n := *e.ProducerSeq
@@ -164,10 +166,29 @@ func rejectedLine(r *Rejected) string {
 	return fmt.Sprintf("%d.%d %s %s %s\n", r.Epoch, r.StreamSeq, r.Class, r.Sum, r.ID)
 }
 
-// end finishes the collection.
-func (r *rejections) end() *rest {
-	if r.rest != nil {
-		r.rest.digest = segments.Digest(r.list.Sum(nil))
+// end finishes the collection for a model that has everything else.
+func (r *rejections) end(m *model) *rest {
+	if r.rest == nil {
+		return nil
+	}
+	r.rest.digest = segments.Digest(r.list.Sum(nil))
+	r.rest.ids = r.beside(m, nil)
+	if d := m.facts.Declared; d != nil {
+		if n := r.beside(m, &d.At); n != r.rest.ids {
+			r.rest.counted = &n
+		}
 	}
 	return r.rest
+}
+
+// beside counts the ids of the rest that no packaged event has, up to a position;
+// nil: all.
+func (r *rejections) beside(m *model, until *Position) (n uint64) {
+	packaged := m.packagedIDs(until)
+	for i := range r.ids {
+		if e := &r.ids[i]; !packaged[e.ID] && (until == nil || e.Position.compare(*until) <= 0) {
+			n++
+		}
+	}
+	return n
 }

@@ -241,7 +241,7 @@ func (m *model) gatherIntake(c *Chain) error {
 			return fmt.Errorf("%w: rejected events are not in stream order", ErrUnpackable)
 		}
 		last = &e.Position
-		r.add(e, m.acceptedIDs)
+		r.add(e)
 		return nil
 	}); err != nil {
 		return fmt.Errorf("read rejected events: %w", err)
@@ -253,16 +253,17 @@ func (m *model) gatherIntake(c *Chain) error {
 		}
 		return nil
 	}
-	m.intake = &intake{Intake: *c.Intake, attempts: uint64(len(m.attempts)), rejected: r.total, rest: r.end()}
+	m.intake = &intake{Intake: *c.Intake, attempts: uint64(len(m.attempts)), rejected: r.total}
 	if c.Declared != nil && c.Declared.At == (Position{}) {
-		m.facts.Declared = &Declared{c.Declared.Count, m.declaredAt(c.Declared.Count)}
+		m.facts.Declared = &Declared{c.Declared.Count, m.declaredAt(c.Declared.Count, r.ids)}
 	}
+	m.intake.rest = r.end(m)
 	return nil
 }
 
 // declaredAt is the last seal at which a declared count was right, the end when
-// it was right at none.
-func (m *model) declaredAt(count uint64) Position {
+// it was right at none. rest are the events that are only counted, each id once.
+func (m *model) declaredAt(count uint64, rest []Event) Position {
 	at := m.intake.Last
 	seals := map[Position]bool{}
 	if m.facts.End != nil {
@@ -278,24 +279,20 @@ func (m *model) declaredAt(count uint64) Position {
 	for i := range m.rejected {
 		all = append(all, &m.rejected[i].Event)
 	}
+	for i := range rest {
+		all = append(all, &rest[i])
+	}
 	slices.SortFunc(all, func(a, b *Event) int { return a.Position.compare(b.Position) })
 	ids := map[string]bool{}
 	for _, e := range all {
 		if e.ID != "" {
 			ids[e.ID] = true
 		}
-		if seals[e.Position] && m.restIDs()+uint64(len(ids)) == count {
+		if seals[e.Position] && uint64(len(ids)) == count {
 			at = e.Position
 		}
 	}
 	return at
-}
-
-// acceptedIDs collects the event ids of everything but the rejected events.
-func (m *model) acceptedIDs(ids map[string]bool) {
-	for e := range m.accepted() {
-		ids[e.ID] = true
-	}
 }
 
 // accepted yields the events that took effect: segments, attempts, and the end
