@@ -13,11 +13,12 @@ class Problem extends Error {
 
 const tokenKey = "chaind-token";
 
-async function ask(path, token = sessionStorage.getItem(tokenKey)) {
+// ask fails with a Problem, also when signal gives it up before the answer.
+async function ask(path, { token = sessionStorage.getItem(tokenKey), signal } = {}) {
 	const headers = token ? { Authorization: "Bearer " + token } : {};
 	let answer;
 	try {
-		answer = await fetch(path, { headers, credentials: "omit", redirect: "error" });
+		answer = await fetch(path, { headers, signal, credentials: "omit", redirect: "error" });
 	} catch {
 		throw new Problem(0, "No answer", "the server does not answer");
 	}
@@ -28,10 +29,19 @@ async function ask(path, token = sessionStorage.getItem(tokenKey)) {
 	throw new Problem(answer.status, said.title || "Error " + answer.status, said.detail || "");
 }
 
-const askJSON = async (path, token) => (await ask(path, token)).json();
+const askJSON = async (path, how) => whole((await ask(path, how)).json());
 
 // askFile gives an answer as a file, which is not in the memory of the tab.
-const askFile = async (path) => (await ask(path)).blob();
+const askFile = async (path, how) => whole((await ask(path, how)).blob());
+
+// whole waits for the rest of an answer that has begun.
+async function whole(rest) {
+	try {
+		return await rest;
+	} catch {
+		throw new Problem(0, "No answer", "the server's answer broke off");
+	}
+}
 
 function withQuery(path, pairs) {
 	const query = new URLSearchParams(Object.entries(pairs).filter(([, v]) => v !== "" && v !== null && v !== undefined));

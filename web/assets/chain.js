@@ -4,8 +4,8 @@
 
 const verifyUpTo = 64e6; // bytes of evidence that the page fetches on its own
 
-const engine = new Engine(async () => (await ask("/verifier.wasm.gz")).arrayBuffer());
-
+// What a view has begun ends when it is left: it asks for no more, its verifier stops,
+// and nothing that it still learns is shown in the next.
 class ChainView {
 	constructor(node, key) {
 		this.url = "/v1/chains/" + key.map(encodeURIComponent).join("/");
@@ -13,7 +13,10 @@ class ChainView {
 		this.head = el("div");
 		this.state = el("section", { class: "card", "aria-label": "State" });
 		this.verdict = el("section", { class: "verdict-part", "aria-label": "Verdict" });
-		this.timeline = new Timeline(this.url);
+		this.gone = new AbortController();
+		const how = this.how = { signal: this.gone.signal };
+		this.engine = new Engine(async () => whole((await ask("/verifier.wasm.gz", how)).arrayBuffer()));
+		this.timeline = new Timeline(this.url, how.signal);
 		this.banner = el("div"); // the verdict in a line, before anything else
 		this.beside = el("div");
 		this.refreshing = null; // what a refresh under way will come to
@@ -22,21 +25,22 @@ class ChainView {
 	}
 
 	leave() {
+		this.gone.abort();
 		this.timeline.leave();
-		engine.stop();
+		this.engine.stop();
 	}
 
 	// refresh is asked for by a clock, and may take longer than that waits.
 	refresh() { return this.refreshing ??= this.renew().finally(() => { this.refreshing = null; }); }
 
 	// renew asks for the whole chain only when its line in the list says that
-	// something happened: a chain may have very many steps.
+	// something happened, or that something is missing: a chain may have very many steps.
 	async renew() {
 		const [tenant, prompt_hash, session, chain] = this.key;
-		const line = (await askJSON(withQuery("/v1/chains", { tenant, prompt_hash, session, chain, limit: 1 }))).chains[0];
+		const line = (await askJSON(withQuery("/v1/chains", { tenant, prompt_hash, session, chain, limit: 1 }), this.how)).chains[0];
 		const state = JSON.stringify(line ?? null);
-		if (line && state === this.known) return;
-		const c = await askJSON(this.url);
+		if (line && state === this.known) return this.timeline.again();
+		const c = await askJSON(this.url, this.how);
 		this.chain = c;
 		show(this.head, el("p", { class: "crumb" }, el("a", { href: "#/" }, "Chains")), el("h1", null, plain(c.chain)), el("div", { class: "badges" }, badge(c.outcome, outcomeTone[c.outcome]),
 			badge(c.conformity, conformityTone[c.conformity]), badge("coverage " + c.coverage, coverageTone[c.coverage] || "idle"), c.sealed && badge(c.sealed.signed ? "signed" : "unsigned", c.sealed.signed ? "good" : "idle")));
@@ -44,9 +48,12 @@ class ChainView {
 		if (!c.evidence_url) show(this.verdict, el("div", { class: "card" }, el("h2", null, "Verdict"), el("p", { class: "quiet" }, c.outcome === "open" ? "The chain is open. Its evidence is sealed, and can be verified, when it ends." : c.segments ? "The evidence is being written." : "The chain has no segments: there is nothing to verify.")));
 		// One after the other, since a long chain would take memory for both: what
 		// verifying took is free again at its end, what reading took only some time later.
-		await Promise.all([this.timeline.begin(c), this.around(c)]);
-		await this.judge(c);
+		await both(this.timeline.begin(c), this.around(c));
+		const unjudged = await this.judge(c);
 		await this.timeline.load(c);
+		await this.timeline.again();
+		if (unjudged) throw unjudged;
+		this.gone.signal.throwIfAborted();
 		this.known = state;
 		document.body.dataset.chain = c.outcome + " " + (c.sealed ? "sealed" : "");
 	}
@@ -72,11 +79,12 @@ class ChainView {
 		try {
 			save(await askFile(url), name, "application/octet-stream");
 		} catch (error) {
-			complain(error);
+			complain(error, this);
 		}
 	}
 
-	// judge verifies the evidence here, once for each version of it.
+	// judge verifies the evidence here, once for each version of it. It answers what
+	// kept the evidence from being had, if anything: then it is to be asked for again.
 	async judge(c) {
 		if (!c.evidence_url || this.judged === c.sealed.sha256) return;
 		this.judged = c.sealed.sha256;
@@ -85,26 +93,34 @@ class ChainView {
 		if (c.sealed.bytes > verifyUpTo) return show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet" }, `The evidence has ${size(c.sealed.bytes)}. Download it and use the verify page or chaind verify.`)));
 		show(this.verdict, el("div", { class: "card" }, title, el("p", { class: "quiet", role: "status" }, "Verifying in this browser …")));
 		try {
-			const [keys, evidence] = await Promise.all([askJSON("/v1/keys"), askFile(c.evidence_url)]);
-			const answer = await engine.verify(evidence, { keys: "", entries: keys.trusted });
-			engine.stop(); // and what it held
+			const [keys, evidence] = await Promise.all([askJSON("/v1/keys", this.how), askFile(c.evidence_url, this.how)]);
+			const answer = await this.engine.verify(evidence, { keys: "", entries: keys.trusted });
+			this.engine.stop(); // and what it held
 			const report = JSON.parse(answer.report);
 			const view = reportView(report, answer.report, c.head + ".evidence.json");
 			this.banner.replaceChildren(view.querySelector(".verdict"));
 			this.verdict.replaceChildren(el("h2", { class: "part" }, "What the verdict rests on"), el("p", { class: "quiet" }, "Computed in this browser from the downloaded bytes, ", keys.pinned ? "with this daemon's trust list." : "with nobody trusted, since this daemon has no trust list."), view);
 		} catch (error) {
 			this.verdict.replaceChildren(el("div", { class: "card" }, title, el("p", { class: "note" }, "Not verified here, which is neither a pass nor a failure: " + plain(error.message, 600))));
+			if (!(error instanceof Problem)) return; // the verifier's own failure, which would come again
+			this.judged = "";
+			return error;
 		}
 	}
 
 	// around lists what is beside the chain: steps, gaps, late and rejected events.
 	async around(c) {
-		const [late, rejected] = await Promise.all([c.late ? askJSON(this.url + "/addenda?limit=200") : { addenda: [] },
-			c.rejected ? askJSON(withQuery("/v1/rejected", { tenant: c.tenant || "_", prompt_hash: c.prompt_hash, session: c.session, chain: c.chain, limit: 200 })) : { rejected: [] }]);
+		const [late, rejected] = await Promise.all([c.late ? askJSON(this.url + "/addenda?limit=200", this.how) : { addenda: [] },
+			c.rejected ? askJSON(withQuery("/v1/rejected", { tenant: c.tenant || "_", prompt_hash: c.prompt_hash, session: c.session, chain: c.chain, limit: 200 }), this.how) : { rejected: [] }]);
 		show(this.beside, stepsCard(c), el("section", { class: "card" }, el("h2", null, "Gaps"), c.lost.length ? lostTable(c.lost) : el("p", { class: "quiet" }, "No range of the stream was lost while this chain was open.")),
 			rejected.rejected.length ? el("section", { class: "card" }, el("h2", null, "Rejected events of this chain"), long(rejected.rejected, (some) => rejectedTable(some, false))) : null,
 			late.addenda.length ? el("section", { class: "card" }, el("h2", null, "Addenda: events that came after the end"), el("p", { class: "quiet" }, "They changed nothing that was sealed."), addendaTable(late.addenda)) : null);
 	}
+}
+
+// both waits for the end of two things, whichever of them fails.
+async function both(one, other) {
+	for (const { reason } of await Promise.allSettled([one, other])) if (reason) throw reason;
 }
 
 // long shows the first entries of a list and keeps the others folded.

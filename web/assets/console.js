@@ -54,12 +54,13 @@ async function refresh(name) {
 			if (name) document.body.dataset.view = name;
 		}
 	} catch (error) {
-		if (current === view) complain(error);
+		complain(error, current);
 	}
 }
 
-function complain(error) {
-	if (error.status === 401) return;
+// complain tells what went wrong in a view, unless it was left.
+function complain(error, from) {
+	if (error.status === 401 || from !== view) return;
 	show(document.getElementById("alerts"), problemNote(error));
 }
 

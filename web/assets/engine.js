@@ -5,8 +5,9 @@
 class Engine {
 	constructor(load) {
 		this.load = load;
-		this.worker = null;
-		this.waiting = new Map();
+		this.worker = null; // what the start of it will come to
+		this.halt = null; // ends that worker, at whatever it is
+		this.waiting = new Map(); // calls by number, those included that wait for the start
 		this.next = 1;
 	}
 
@@ -19,24 +20,30 @@ class Engine {
 
 	// start is idempotent; it fails with a reason for a person.
 	start() {
-		if (!this.worker) this.worker = this.boot().catch((error) => { this.worker = null; throw error; });
-		return this.worker;
+		if (this.worker) return this.worker;
+		this.halt = new AbortController();
+		const worker = this.worker = this.boot(this.halt.signal);
+		worker.catch(() => { if (this.worker === worker) this.worker = null; });
+		return worker;
 	}
 
-	async boot() {
+	async boot(signal) {
 		const missing = Engine.missing();
 		if (missing) throw new Error("this browser cannot run the verifier: " + missing);
 		const packed = await this.load();
+		signal.throwIfAborted();
 		const source = document.getElementById("worker").textContent;
 		const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
 		const worker = new Worker(url);
+		signal.addEventListener("abort", () => worker.terminate());
 		await new Promise((resolve, reject) => {
+			signal.addEventListener("abort", () => reject(signal.reason));
 			worker.onmessage = ({ data }) => data.ready ? resolve() : reject(new Error(data.failed || "the verifier ended"));
 			worker.onerror = (event) => reject(new Error(event.message || "the verifier did not start"));
 			worker.postMessage({ engine: packed }, [packed]);
 		}).catch((error) => { worker.terminate(); throw error; }).finally(() => URL.revokeObjectURL(url));
-		worker.onmessage = ({ data }) => this.receive(data);
-		worker.onerror = (event) => this.fail(event.message || "the verifier failed");
+		worker.onmessage = ({ data }) => signal.aborted || this.receive(data);
+		worker.onerror = (event) => signal.aborted || this.fail(event.message || "the verifier failed");
 		return worker;
 	}
 
@@ -56,13 +63,13 @@ class Engine {
 	fail(why) {
 		const calls = [...this.waiting.values()];
 		this.waiting.clear();
-		if (this.worker) this.worker.then((worker) => worker.terminate(), () => {});
+		this.halt?.abort(new Error(why));
 		this.worker = null;
 		for (const call of calls) call.reject(new Error(why));
 	}
 
-	// stop gives up whatever is running. What the verifier held in memory is free
-	// again; the next question starts another.
+	// stop gives up whatever is running or waits to run, a start included. What the
+	// verifier held in memory is free again; the next question starts another.
 	stop() { this.fail("stopped"); }
 
 	// verify answers {report, took}: the report's JSON text and milliseconds.
@@ -74,12 +81,12 @@ class Engine {
 	// an empty path, a ZIP file.
 	verifyExport(files, settings, progress) { return this.call({ files, settings }, progress); }
 
-	async call(question, progress) {
-		const worker = await this.start();
+	call(question, progress) {
 		const id = this.next++;
 		return new Promise((resolve, reject) => {
 			this.waiting.set(id, { resolve, reject, progress });
-			worker.postMessage({ id, ...question });
+			this.start().then((worker) => { if (this.waiting.has(id)) worker.postMessage({ id, ...question }); },
+				(error) => { if (this.waiting.delete(id)) reject(error); });
 		});
 	}
 }

@@ -28,7 +28,7 @@ onmessage = async ({ data: { what, url, token, whole, before } }) => {
 	if (before) return resume(before);
 	if (!what) return postMessage(known());
 	try {
-		const entries = (await askJSON(url, token))[what];
+		const entries = (await askJSON(url, { token }))[what];
 		const arrivals = Float64Array.from(entries, (e) => e.arrival);
 		const marks = what === "segments" ? Uint8Array.from(entries, markOf) : new Uint8Array(0);
 		postMessage({ arrivals, marks, words, whole: entries.slice(0, whole) });

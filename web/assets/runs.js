@@ -61,7 +61,7 @@ class ChainsView {
 	}
 
 	pager(page) {
-		const turn = (change) => () => { change(); this.refresh().catch(complain); };
+		const turn = (change) => () => { change(); this.refresh().catch((error) => complain(error, this)); };
 		if (!page.next && !this.stack.length) return null;
 		return el("div", { class: "pages", "data-live": true }, el("button", { type: "button", disabled: !this.stack.length, onclick: turn(() => { this.after = this.stack.pop(); }) }, "Previous"),
 			el("button", { type: "button", id: "next-page", disabled: !page.next, onclick: turn(() => { this.stack.push(this.after); this.after = this.next; }) }, "Next"),

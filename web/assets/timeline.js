@@ -7,7 +7,7 @@
 
 const rowHeight = 60; // px, as in console.css
 const atOnce = 1000; // entries that are read in one piece, to know their order
-const stretch = 100; // rows that are asked for together
+const stretch = 100; // rows that are asked for together, and forgotten together
 const kept = 20; // stretches of each list that are held
 
 const rowIcons = { intent_bound: "◆", comp_committed: "≡", step_executed: "▸", run_sealed: "■", begin: "○", failed: "✕", end: "●" };
@@ -38,6 +38,7 @@ class List {
 		this.rowOf = rowOf;
 		this.arrivals = new Numbers(Float64Array);
 		this.stretches = new Map(); // by number, those that were used last at the end
+		this.together = stretch; // entries that come in one answer, which ends at so many bytes
 	}
 
 	get length() { return this.arrivals.length; }
@@ -55,6 +56,16 @@ class List {
 		const at = Math.floor(i / stretch);
 		if (!this.stretches.has(at)) this.stretches.set(at, []);
 		this.stretches.get(at)[i % stretch] = row;
+	}
+
+	// gap is what to ask for, to have an entry that is not here: what is missing beside
+	// it, as far as an answer reaches.
+	gap(i) {
+		const rows = this.stretches.get(Math.floor(i / stretch)) ?? [];
+		let first = i, end = i + 1;
+		while (first % stretch && first % this.together && !rows[(first - 1) % stretch]) first--;
+		while (end < this.length && end % stretch && end - first < this.together && !rows[end % stretch]) end++;
+		return { first, limit: end - first };
 	}
 
 	// take puts rows that were asked for in the place of those longest not used.
@@ -94,8 +105,10 @@ class Reader {
 }
 
 class Timeline {
-	constructor(url) {
+	// gone is a signal that the view was left.
+	constructor(url, gone) {
 		this.url = url;
+		this.gone = gone;
 		this.reader = this.before = null; // the thread that reads, and what the last one knew
 		this.words = [""]; // what a segment may be marked with
 		this.marks = new Numbers(Uint8Array); // of each segment, which of these
@@ -106,42 +119,35 @@ class Timeline {
 		this.rows = new Numbers(Int32Array); // positions of segments, and -1 - those of attempts
 		this.chosen = -1;
 		this.ended = null; // the last row, how the chain ended
-		this.busy = false;
+		this.missing = null; // the first row in sight that is not here
 		this.asking = false; // for rows that are in sight
+		this.failed = null; // why they did not come
 		this.spacer = el("div", { class: "rows", role: "presentation" });
 		this.list = el("div", { class: "timeline", role: "listbox", tabindex: "0", "aria-label": "Timeline of the chain", onscroll: () => this.draw(), onkeydown: (e) => this.key(e) }, this.spacer);
 		this.status = el("p", { class: "quiet small", role: "status" });
 		this.panel = el("div", { class: "row-panel", role: "region", "aria-live": "polite", "aria-label": "The chosen row" });
 		this.node = el("section", { class: "card", "aria-label": "Timeline" }, el("h2", null, "Timeline"), this.status, this.list, this.panel);
-		this.gone = new AbortController();
-		addEventListener("resize", () => this.draw(), { signal: this.gone.signal });
+		addEventListener("resize", () => this.draw(), { signal: gone });
 	}
 
 	// leave ends what would outlive the view.
-	leave() {
-		this.gone.abort();
-		this.reader?.stop();
-	}
+	leave() { this.reader?.stop(); }
 
 	markOf(i) { return this.words[this.marks.values[i]]; }
 
 	// begin reads the first segments, for somebody to see.
-	begin(chain) {
-		return this.alone(async () => {
-			await this.read(this.segments, Math.min(atOnce, chain.segments), chain.segments);
-			await this.rest();
-		});
+	async begin(chain) {
+		await this.read(this.segments, Math.min(atOnce, chain.segments), chain.segments);
+		await this.rest();
 	}
 
 	// load reads what is not there yet, page by page.
-	load(chain) {
-		return this.alone(async () => {
-			await this.read(this.segments, chain.segments, chain.segments);
-			if (chain.steps.some((s) => s.begun + s.failed > 0) || chain.untold_steps) await this.read(this.attempts, Infinity, Infinity);
-			await this.rest();
-			this.ended = { type: "end", title: chain.outcome === "open" ? "Open: more may come" : "Ended: " + plain(chain.outcome), note: plain(chain.reason || ""), mark: "", at: null };
-			this.merge();
-		});
+	async load(chain) {
+		await this.read(this.segments, chain.segments, chain.segments);
+		if (chain.steps.some((s) => s.begun + s.failed > 0) || chain.untold_steps) await this.read(this.attempts, Infinity, Infinity);
+		await this.rest();
+		this.ended = { type: "end", title: chain.outcome === "open" ? "Open: more may come" : "Ended: " + plain(chain.outcome), note: plain(chain.reason || ""), mark: "", at: null };
+		this.merge();
 	}
 
 	// rest ends the thread, whose memory somebody else may need, and keeps what it knew.
@@ -151,22 +157,12 @@ class Timeline {
 		this.reader = this.reader.stop();
 	}
 
-	// alone does something unless something else is being done.
-	async alone(what) {
-		if (this.busy) return;
-		this.busy = true;
-		try {
-			await what();
-		} finally {
-			this.busy = false;
-		}
-	}
-
 	// read goes on with a list from where it was left. The first rows come with it, so
 	// that a short chain is not asked for twice.
 	async read(list, most, all) {
 		while (list.length < most) {
 			const from = list.length, first = from === 0;
+			this.gone.throwIfAborted();
 			this.reader ??= new Reader(this.before);
 			const { arrivals, marks, words, whole } = await this.reader.read(list.what, this.address(list, from, atOnce), first ? stretch : 0);
 			list.arrivals.push(...arrivals);
@@ -188,7 +184,7 @@ class Timeline {
 
 	address(list, from, limit) { return withQuery(this.url + "/" + list.what, { from, limit }); }
 
-	async ask(list, from, limit) { return (await askJSON(this.address(list, from, limit)))[list.what]; }
+	async ask(list, from, limit) { return (await askJSON(this.address(list, from, limit), { signal: this.gone }))[list.what]; }
 
 	say(list, most) {
 		const n = this.segments.length;
@@ -202,13 +198,16 @@ class Timeline {
 
 	// merge puts both lists in order of arrival. What is read before is shown without
 	// attempts, and what is read later, by a chain that was shown, is not shown before.
+	// The row that was chosen stays chosen, wherever it comes to stand.
 	merge() {
+		const chosen = this.chosen < this.rows.length ? this.rows.values[this.chosen] : null; // null: the last
 		const segments = this.segments.arrivals, attempts = this.attempts.arrivals;
 		this.rows = new Numbers(Int32Array);
 		for (let s = 0, a = 0; s < segments.length || a < attempts.length;) {
 			const attempt = s === segments.length || a < attempts.length && attempts.values[a] < segments.values[s];
 			this.rows.push(attempt ? -1 - a++ : s++);
 		}
+		if (this.chosen >= 0) this.chosen = chosen === null ? this.rows.length : this.rows.values.indexOf(chosen);
 		this.measure();
 		this.draw();
 	}
@@ -238,6 +237,12 @@ class Timeline {
 	}
 
 	draw() {
+		this.paint();
+		if (this.missing) this.fetch();
+	}
+
+	// paint draws with what is here.
+	paint() {
 		const { first, last } = this.inSight();
 		const fragment = document.createDocumentFragment();
 		let missing = null;
@@ -249,29 +254,49 @@ class Timeline {
 		this.spacer.replaceChildren(fragment);
 		if (this.chosen >= first && this.chosen < last) this.list.setAttribute("aria-activedescendant", "row-" + this.chosen);
 		else this.list.removeAttribute("aria-activedescendant");
-		if (missing) this.fetch(missing);
+		this.missing = missing;
+		if (!missing) this.failed = null;
 	}
 
 	// unread is what is known of a row that is not here.
 	unread({ list, at }) {
 		const segment = list === this.segments;
-		return { type: "unread", title: "Reading …", note: "", mark: segment ? this.markOf(at) : "", seq: segment ? at : undefined, at: null };
+		return { type: "unread", title: this.failed ? "Not read" : "Reading …", note: "", mark: segment ? this.markOf(at) : "", seq: segment ? at : undefined, at: null };
 	}
 
-	// fetch asks for rows that are in sight, a stretch at a time: whoever scrolls on
-	// meanwhile gets those that are in sight then.
-	async fetch({ list, at }) {
+	// fetch asks for the rows that are in sight, some at a time, until all are here:
+	// whoever scrolls on meanwhile gets those that are in sight then. After a failure it
+	// asks no more, until somebody scrolls or the view is refreshed.
+	async fetch() {
 		if (this.asking) return;
 		this.asking = true;
-		const first = at - at % stretch;
+		this.failed = null;
 		try {
-			list.take(first, await this.ask(list, first, Math.min(stretch, list.length - first)));
+			while (this.missing) await this.fill(this.missing);
 		} catch (error) {
-			return complain(error); // and asks no more, until somebody scrolls
+			if (this.gone.aborted) return;
+			this.failed = error;
+			this.paint();
+			complain(error, view);
 		} finally {
 			this.asking = false;
 		}
-		this.draw();
+	}
+
+	// fill asks for a row, with others beside it. An answer brings those it begins with.
+	async fill({ list, at }) {
+		const { first, limit } = list.gap(at);
+		const entries = await this.ask(list, first, limit);
+		if (!entries.length) throw new Problem(0, "Not read", `the server did not give ${list.what} of this chain that it has; they are asked for again`);
+		if (entries.length < limit) list.together = entries.length;
+		list.take(first, entries);
+		this.paint();
+	}
+
+	// again asks for what is still missing, and fails when it does not come.
+	async again() {
+		if (this.missing) await this.fetch();
+		if (this.failed) throw this.failed;
 	}
 
 	row(i, r) {
@@ -289,6 +314,7 @@ class Timeline {
 		const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 		if (!(event.key in moves)) return;
 		event.preventDefault();
+		if (!this.count) return;
 		this.choose(Math.min(this.count - 1, Math.max(0, this.chosen + moves[event.key])));
 	}
 
