@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/chaind/chaind/engine/run"
 	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/segments"
 	"github.com/chaind/chaind/sidecar"
@@ -42,7 +43,7 @@ func (s *Sealer) auditBundle(ctx context.Context, c *store.ChainSummary) (sideca
 // that of the key there is now; its root is not another one as long as the
 // evidence stands.
 func (s *Sealer) remakeBundle(ctx context.Context, c *store.ChainSummary, record *store.ChainRecord, signature *segments.Signature) (sidecar.Outcome, error) {
-	text, root, err := Pack(ctx, s.cfg.Store, record, signature, s.signer())
+	text, root, err := s.packAgain(ctx, c.Sealed.BundleRoot, record, signature)
 	if err != nil {
 		return "", err
 	}
@@ -59,6 +60,22 @@ func (s *Sealer) remakeBundle(ctx context.Context, c *store.ChainSummary, record
 		return sidecar.Kept, nil
 	}
 	return sidecar.Repaired, nil
+}
+
+// packAgain makes the trust bundle under the version of the domain of runs that
+// gives the root that is wanted; if none does, under one of them.
+func (s *Sealer) packAgain(ctx context.Context, want segments.Digest, record *store.ChainRecord, signature *segments.Signature) (text string, root segments.Digest, err error) {
+	signer := s.signer()
+	for _, d := range run.Domains() {
+		text, root, err = packAs(ctx, d.Version, s.cfg.Store, record, signature, signer)
+		if err != nil || root == want {
+			break
+		}
+	}
+	if err == nil {
+		err = emitCheck(text, root, signer)
+	}
+	return text, root, err
 }
 
 // standingSignature is the signature of the evidence bundle that stands; nil:

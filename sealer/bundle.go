@@ -35,13 +35,18 @@ func Pack(ctx context.Context, st Records, record *store.ChainRecord, signature 
 
 // pack is Pack without the check.
 func pack(ctx context.Context, st Records, record *store.ChainRecord, signature *segments.Signature, signer *keys.Signer) (text string, root segments.Digest, err error) {
+	return packAs(ctx, run.Version, st, record, signature, signer)
+}
+
+// packAs is pack under a version of the domain of runs.
+func packAs(ctx context.Context, version string, st Records, record *store.ChainRecord, signature *segments.Signature, signer *keys.Signer) (text string, root segments.Digest, err error) {
 	p := newPacking(ctx, st, record)
 	chain, err := p.chain(record, signature)
 	if err != nil {
 		return "", segments.Digest{}, err
 	}
 	var out strings.Builder
-	stated, _, err := run.Write(&out, chain, run.QuestionRun, run.DefaultKeep, standard(signer))
+	stated, _, err := run.WriteVersion(&out, version, chain, run.QuestionRun, run.DefaultKeep, standard(signer))
 	if err != nil {
 		return "", segments.Digest{}, fmt.Errorf("make trust bundle: %w", err)
 	}
@@ -78,7 +83,7 @@ func readBack(text, root string, signer *keys.Signer) error {
 	if err != nil {
 		return err
 	}
-	j, err := engine.Judge(b, engine.Registry{run.Domain()})
+	j, err := engine.Judge(b, run.Domains())
 	switch {
 	case err != nil:
 		return err

@@ -24,7 +24,7 @@ func judged(t testing.TB, text string) (*engine.Judgement, *run.Summary) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := engine.Judge(b, engine.Registry{run.Domain()})
+	j, err := engine.Judge(b, run.Domains())
 	if err != nil {
 		t.Fatal(err)
 	}

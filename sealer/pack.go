@@ -57,7 +57,7 @@ func (p *packing) chain(record *store.ChainRecord, signature *segments.Signature
 		return nil, err
 	}
 	return &run.Chain{
-		Facts:    facts,
+		Facts: facts, Miscounted: p.state.Facts.Miscount,
 		Segments: p.segments(), Attempts: each(attempts), Preimages: p.preimages(), Rejected: p.rejections(),
 	}, nil
 }

@@ -50,6 +50,11 @@ type Chain struct {
 	Attempts  iter.Seq2[Attempt, error]
 	Preimages iter.Seq2[Preimage, error] // in order of Seq
 	Rejected  iter.Seq2[Rejected, error] // up to the chain's end
+
+	// Miscounted says of a count of which it is not known which seal declared it that
+	// it was wrong there: the last seal at which it is wrong is taken for that one. Else
+	// it is the last one before the end at which it is right. If there is none, the end.
+	Miscounted bool
 }
 
 // Facts are what is known of a chain beside its lists.
@@ -129,7 +134,7 @@ type Rejected struct {
 // Declared is a number of events that a seal declared.
 type Declared struct {
 	Count uint64
-	At    Position // of the seal that declared it; zero: the last seal at which it is right, or else the end
+	At    Position // of the seal that declared it; zero: not known, see [Chain].Miscounted
 }
 
 // Producer is what the producer says about the chain independently of the

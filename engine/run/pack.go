@@ -255,21 +255,22 @@ func (m *model) gatherIntake(c *Chain) error {
 	}
 	m.intake = &intake{Intake: *c.Intake, attempts: uint64(len(m.attempts)), rejected: r.total}
 	if c.Declared != nil && c.Declared.At == (Position{}) {
-		m.facts.Declared = &Declared{c.Declared.Count, m.declaredAt(c.Declared.Count, r.ids)}
+		m.facts.Declared = &Declared{c.Declared.Count, m.declaredAt(c.Declared.Count, c.Miscounted, r.ids)}
 	}
 	m.intake.rest = r.end(m)
 	return nil
 }
 
-// declaredAt is the last seal at which a declared count was right, the end when
-// it was right at none. rest are the events that are only counted, each id once.
-func (m *model) declaredAt(count uint64, rest []Event) Position {
-	at := m.intake.Last
-	seals := map[Position]bool{}
+// declaredAt is the last seal before the end at which a declared count was right,
+// or with wrong the last of all at which it was not; the end when there is none. rest
+// are the events that are only counted, each id once.
+func (m *model) declaredAt(count uint64, wrong bool, rest []Event) Position {
+	end := m.intake.Last
 	if m.facts.End != nil {
-		at = m.facts.End.Position
-		seals[at] = true
+		end = m.facts.End.Position
 	}
+	at, found := end, false
+	seals := map[Position]bool{end: m.facts.End != nil}
 	for i := range m.segments {
 		if s := &m.segments[i]; s.Event != nil && s.Kind.Tag() == segments.TagRunSealed {
 			seals[s.Event.Position] = true
@@ -288,8 +289,9 @@ func (m *model) declaredAt(count uint64, rest []Event) Position {
 		if e.ID != "" {
 			ids[e.ID] = true
 		}
-		if seals[e.Position] && uint64(len(ids)) == count {
-			at = e.Position
+		right := uint64(len(ids)) == count
+		if seals[e.Position] && right != wrong && (wrong || !found || e.Position != end) {
+			at, found = e.Position, true
 		}
 	}
 	return at

@@ -271,6 +271,12 @@ func TestDeclaredEarlier(t *testing.T) {
 	if write(t, found, run.QuestionRun, run.DefaultKeep) != text {
 		t.Error("the position is not found")
 	}
+	// One that was wrong where it was declared is not taken for one that is right at the end.
+	found.Declared, found.Miscounted = &run.Declared{Count: 5}, true
+	if got := summarize(t, write(t, found, run.QuestionRun, run.DefaultKeep)); got.Coverage != run.Incomplete {
+		t.Errorf("a count that was wrong: %+v", got)
+	}
+	found.Miscounted = false
 	found.Declared.Count = 9
 	if j := judge(t, write(t, found, run.QuestionRun, run.DefaultKeep)); strings.Join(failing(j), " ") != "Intake" {
 		t.Errorf("9 of 4 events: %q", failing(j))
