@@ -300,8 +300,8 @@ func (c *checker) coverage(s *story, f *facts, missing bool) (undisturbed bool) 
 	switch {
 	case missing && f.record.Fixed == nil:
 		c.v.count("chains that never ended and lost something")
-	case missing && coverage != events.Incomplete && beganAnew(s, f):
-		c.v.count("chains lost whole, and begun anew at number 0")
+	case missing && coverage != events.Incomplete && forgotten(s, f):
+		c.v.count("chains that lost their end, or all, with a producer that forgot it")
 	case missing && coverage != events.Incomplete && !onlyLate(s, f):
 		c.v.wrong(s.key, "it lost events and its coverage is %s %v:%s", coverage, why, s.account(f))
 	case missing:
@@ -318,14 +318,22 @@ func (c *checker) coverage(s *story, f *facts, missing bool) (undisturbed bool) 
 	return true
 }
 
-// beganAnew tells whether another life of the producer took the chain up when
-// nothing of it was left, and so began at number 0: what it then declares is
-// complete, and that there was more nobody can know but the one that was killed.
-func beganAnew(s *story, f *facts) bool {
-	return slices.ContainsFunc(s.resumed, func(at int) bool {
+// forgotten tells whether broker and daemon had both not kept the end of the
+// chain, or the whole of it, when another life of the producer took it up that
+// knew only what the stream held: it gave the lost numbers to others, so what it
+// then declares is complete, and that there was more nobody can know but the life
+// that was killed. What is lost behind something that is there, what is lost
+// later, and what a life that kept its last acknowledgement misses, is noticed.
+func forgotten(s *story, f *facts) bool {
+	return slices.ContainsFunc(s.forgot, func(at int) bool {
+		end := -1 // of what was left
+		for _, t := range s.told {
+			if t.order < at && len(f.at(t)) > 0 {
+				end = max(end, t.order)
+			}
+		}
 		return !slices.ContainsFunc(s.told, func(t *told) bool {
-			there := len(f.at(t)) > 0
-			return t.order < at && there || t.order > at && t.isAcked() && !there && !f.refused(t)
+			return (t.order < end || t.order > at) && t.isAcked() && len(f.at(t)) == 0 && !f.refused(t)
 		})
 	})
 }

@@ -22,6 +22,8 @@ type entry struct {
 	ID      string `json:"id,omitempty"`      // event id; "" when it has none
 	Sum     string `json:"sum,omitempty"`     // SHA-256 of the payload; "": not known yet
 	Seq     uint64 `json:"seq,omitempty"`     // stream sequence of the acknowledgement
+	Number  uint64 `json:"number,omitempty"`  // producer_seq of an acknowledged event that the library published
+	Kept    bool   `json:"kept,omitempty"`    // with resume: the library is told what was acknowledged last
 	Outcome string `json:"outcome,omitempty"` // of a seal
 	Head    string `json:"head,omitempty"`    // of an acknowledged seal: the chain's, as the producer computed it; "": it does not
 }

@@ -79,7 +79,7 @@ func playProducer(ctx context.Context, args []string) error {
 		if err := p.diary.write(entry{Do: doBegin, Chain: chain, Flavour: flavour}); err != nil {
 			return err
 		}
-		if err := p.write(chain, flavour, nil); err != nil {
+		if err := p.write(chain, flavour, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -90,12 +90,15 @@ func playProducer(ctx context.Context, args []string) error {
 func (p *producer) takeUp(before []entry) error {
 	var chain, flavour string
 	var tried []entry
+	var last *entry // acknowledged
 	for _, e := range before {
 		switch e.Do {
 		case doBegin:
-			chain, flavour, tried = e.Chain, e.Flavour, nil
+			chain, flavour, tried, last = e.Chain, e.Flavour, nil, nil
 		case doTry:
 			tried = append(tried, e)
+		case doAck:
+			last = &e
 		case doEnd, doLeave:
 			chain = ""
 		}
@@ -103,20 +106,25 @@ func (p *producer) takeUp(before []entry) error {
 	if chain == "" {
 		return nil
 	}
-	if err := p.diary.write(entry{Do: doResume, Chain: chain}); err != nil {
+	kept := flavour == flavourPublished && shape(chain)/3%2 == 0
+	if err := p.diary.write(entry{Do: doResume, Chain: chain, Kept: kept}); err != nil {
 		return err
 	}
-	return p.write(chain, flavour, tried)
+	if !kept {
+		last = nil
+	}
+	return p.write(chain, flavour, tried, last)
 }
 
 // write publishes a chain to its end. An error of the broker that says that the
-// chain cannot go on leaves the chain, not the program.
-func (p *producer) write(chain, flavour string, tried []entry) error {
+// chain cannot go on leaves the chain, not the program. last is what a predecessor
+// had acknowledged last, as far as this life may know; nil: nothing.
+func (p *producer) write(chain, flavour string, tried []entry, last *entry) error {
 	var err error
 	if flavour == flavourRaw {
 		err = p.raw(chain, tried)
 	} else {
-		err = p.published(chain, tried != nil)
+		err = p.published(chain, tried != nil, last)
 	}
 	do := doEnd
 	if err != nil {
@@ -148,9 +156,16 @@ func shape(chain string) uint64 {
 
 // published writes a whole run through the library. One that a killed producer
 // left is resumed and closed as abandoned, as a supervisor would.
-func (p *producer) published(chain string, resumed bool) error {
+func (p *producer) published(chain string, resumed bool, last *entry) error {
 	cfg := emitter.PublisherConfig{Conn: p.conn, Scope: scopeOf(p.name), Chain: chain, SharedChain: shape(chain)%3 == 0,
 		PublishTimeout: time.Second, ReceiptTimeout: 2 * time.Second}
+	if last != nil {
+		sum, err := segments.ParseDigest(last.Sum)
+		if err != nil {
+			return err
+		}
+		cfg.LastSent = &emitter.Sent{EventID: last.ID, ProducerSeq: last.Number, StreamSeq: last.Seq, Sum: sum}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	open := emitter.Begin
@@ -263,7 +278,7 @@ func (r *run) send(e entry, publish func(context.Context, string) (emitter.Sent,
 	if err != nil {
 		return err
 	}
-	e.Do, e.Sum, e.Seq = doAck, sent.Sum.String(), sent.StreamSeq
+	e.Do, e.Sum, e.Seq, e.Number = doAck, sent.Sum.String(), sent.StreamSeq, sent.ProducerSeq
 	if head, known := r.pub.Head(); e.What == whatSeal && known && head != nil {
 		e.Head = head.String()
 	}

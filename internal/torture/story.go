@@ -14,6 +14,7 @@ type story struct {
 	key      events.Key
 	flavour  string
 	resumed  []int // positions in the diary at which another life of the producer took it up
+	forgot   []int // those of them at which that life knew of the chain only what the stream held
 	left     bool  // given up after an error
 	finished bool  // the producer says that the chain is over
 	told     []*told
@@ -53,6 +54,9 @@ func tell(name string, diary []entry) map[string]*story {
 			s.flavour = e.Flavour
 		case doResume:
 			s.resumed = append(s.resumed, order)
+			if !e.Kept {
+				s.forgot = append(s.forgot, order)
+			}
 		case doLeave:
 			s.left = true
 		case doEnd:

@@ -155,17 +155,27 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 		}, 1},
 		"complete, and something was lost": {func(_ *story, f *facts, c *checker) { lose(f, c, at("b", 2), at("c", 3)) }, 1},
 		"lost whole, and begun anew": {func(s *story, f *facts, c *checker) {
-			s.resumed = []int{2}
+			s.forgot = []int{2}
 			s.told = []*told{s.told[0], s.told[2]}
 			lose(f, c, at("c", 3))
 		}, 0},
 		"taken up where something was left": {func(s *story, f *facts, c *checker) {
 			s.told[2].order, s.told[2].acked[0].order = 4, 4
-			s.resumed = []int{3}
+			s.forgot = []int{3}
 			lose(f, c, at("b", 2), at("c", 3))
 		}, 1},
+		"its end lost, and forgotten": {func(s *story, f *facts, c *checker) {
+			s.told[2].order, s.told[2].acked[0].order = 4, 4
+			s.resumed, s.forgot = []int{3}, []int{3}
+			lose(f, c, at("a", 1), at("c", 3))
+		}, 0},
+		"its end lost, and remembered": {func(s *story, f *facts, c *checker) {
+			s.told[2].order, s.told[2].acked[0].order = 4, 4
+			s.resumed = []int{3}
+			lose(f, c, at("a", 1), at("c", 3))
+		}, 1},
 		"begun anew, and lost again": {func(s *story, f *facts, c *checker) {
-			s.resumed = []int{1}
+			s.forgot = []int{1}
 			s.told[0].order = 0
 			lose(f, c, at("c", 3))
 		}, 1},
