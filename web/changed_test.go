@@ -28,11 +28,13 @@ func TestFileThatChangedIsNotJudged(t *testing.T) {
 	b.until(`document.body.dataset.settled !== undefined`)
 	if got := eval[string](b, `at("result").innerText`); !strings.Contains(got, "Not verified") || !strings.Contains(got, "neither a pass nor a failure") || eval[bool](b, `held[0].answer !== null`) {
 		t.Errorf("a file that changed is shown as %q", got)
+	} else if !strings.Contains(got, "after it was chosen.") || strings.Contains(got, "..") {
+		t.Errorf("why a file that changed was not judged is told so: %q", got)
 	}
 	answers := eval[[]string](b, `Promise.all([engine.verify(held[0].file, settings()), engine.verifyExport([{path: "", file: held[0].file}], settings()),
 		engine.verifyExport([{path: "manifest.json", file: held[0].file}, {path: "b", file: new Blob(["{}"])}], settings())].map((p) => p.then((a) => a.report, (error) => error.message)))`)
 	for i, answer := range answers {
-		if !strings.HasPrefix(answer, "read file: ") {
+		if answer != "read file: it cannot be read any more, since it was changed, moved or removed after it was chosen" {
 			t.Errorf("question %d: %q, want why the file was not read", i, answer)
 		}
 	}

@@ -106,3 +106,49 @@ func TestStop(t *testing.T) {
 	compare(t, run, b.upload([]sample{run}, nil)[0])
 	b.quiet(home)
 }
+
+// TestStopWhileTheVerifierStarts: whoever does not want to wait for that, neither.
+func TestStopWhileTheVerifierStarts(t *testing.T) {
+	b := open(t)
+	home := onDisk(t)
+	b.run(chromedp.Navigate(home))
+	b.until(`document.body.dataset.engine === "ready"`)
+	b.do(`engine.stop(); globalThis.load = engine.load; engine.load = () => new Promise(() => {})`)
+	run := vectorsNamed(t, "p01-full-run-unsigned.json")[0]
+	path := filepath.Join(t.TempDir(), run.name)
+	if err := os.WriteFile(path, run.content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.run(chromedp.Evaluate(`delete document.body.dataset.settled; true`, nil), chromedp.SetUploadFiles("#file", []string{path}, chromedp.ByQuery))
+	b.until(`at("stop") !== null`)
+	b.run(chromedp.Click("#stop", chromedp.ByQuery))
+	b.until(`document.body.dataset.settled !== undefined`)
+	if got := eval[string](b, `held[0].error`); got != "you stopped the verification" || !b.refuses() {
+		t.Errorf("after it was stopped the page says %q", got)
+	}
+	b.do(`engine.load = load`)
+	compare(t, run, b.upload([]sample{run}, nil)[0])
+	b.quiet(home)
+}
+
+// TestManyFilesAreDrawnOnce: a verdict changes its own tab, and no other is made anew.
+func TestManyFilesAreDrawnOnce(t *testing.T) {
+	b := open(t)
+	b.run(chromedp.Navigate(onDisk(t)))
+	run := vectorsNamed(t, "p02-full-run-signed.json")[0]
+	var many []sample
+	for i := range 100 {
+		many = append(many, sample{name: fmt.Sprintf("m%03d.json", i), content: run.content})
+	}
+	b.do(`globalThis.made = 0; globalThis.counted = new MutationObserver((all) => { for (const one of all) for (const node of one.addedNodes) made += 1 + (node.querySelectorAll?.("*").length ?? 0); });
+		counted.observe(at("tabs"), { childList: true, subtree: true })`)
+	for i, got := range b.upload(many, nil) {
+		compare(t, many[i], got)
+	}
+	if made := eval[int](b, `made`); made < 200 || made > 1000 {
+		t.Errorf("%d nodes were made for %d tabs", made, len(many))
+	}
+	if got := eval[int](b, `[...document.querySelectorAll("[data-tab] .badge")].filter((mark) => mark.textContent === "PASS").length`); got != len(many) {
+		t.Errorf("%d tabs of %d say PASS", got, len(many))
+	}
+}

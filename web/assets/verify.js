@@ -6,12 +6,15 @@
 const maxFile = 512e6; // bytes; the verifier holds a trust bundle twice
 
 const patience = 400; // ms, before it is said that something takes long
+const together = 200; // ms, in which verdicts on files that nobody looks at are drawn together
 
 const at = (id) => document.getElementById(id);
 const held = []; // {name, file or folder, flip, answer, error}
 let current = 0;
 let round = 0; // of verification, so that an overtaken answer is dropped
 let badLink = ""; // what the link asks that cannot be asked; nothing is verified
+let tabs = []; // of each file {item, node, badge}, and the answer and error that it shows
+let due = 0; // timer of the next drawing
 let drawn = []; // item, answer and error that are on the screen
 let wanted = ""; // selector of what had the focus, to have it again after a drawing
 
@@ -54,7 +57,13 @@ async function take(list) {
 
 const pathOf = (file) => file.chaindPath || file.webkitRelativePath || file.name;
 
-const bytesOf = async (file, from, to) => new Uint8Array(await file.slice(Math.max(0, from), to).arrayBuffer());
+async function bytesOf(file, from, to) {
+	try {
+		return new Uint8Array(await file.slice(Math.max(0, from), to).arrayBuffer());
+	} catch {
+		throw new Error("read file: it cannot be read any more, since it was changed, moved or removed after it was chosen");
+	}
+}
 
 // isZip tells an archive by its first bytes: of an entry, or of the end of one
 // without any.
@@ -72,7 +81,7 @@ async function verifyAll() {
 	let stopped = false;
 	for (const item of held) item.answer = item.error = null;
 	draw();
-	for (const item of held) {
+	for (const [i, item] of held.entries()) {
 		const work = working(item, () => { stopped = true; engine.stop(); });
 		try {
 			if (stopped) throw new Error("you stopped the verification");
@@ -86,8 +95,10 @@ async function verifyAll() {
 		} finally {
 			work.end();
 		}
-		draw();
+		if (i === current) draw();
+		else due ||= setTimeout(draw, together);
 	}
+	if (due) draw();
 	if (held.length && !held[0].flip) at("tabs").scrollIntoView({ block: "start" });
 	document.body.dataset.settled = String(mine);
 }
@@ -121,13 +132,33 @@ async function judge(item, progress) {
 }
 
 function draw() {
+	clearTimeout(due);
+	due = 0;
 	keepFocus();
-	show(at("tabs"), held.length > 1 && el("div", { class: "tabs", role: "group", "aria-label": "Verified files" }, held.map((item, i) =>
-		el("button", { type: "button", "aria-pressed": String(i === current), "data-tab": i }, plain(item.name, 60), " ",
-			item.answer ? badge(item.answer.report.verdict, tone(item.answer.report.exit_code)) : item.error ? badge("not verified", "idle") : badge("…", "idle")))));
-	for (const button of at("tabs").querySelectorAll("button")) button.onclick = () => { current = Number(button.dataset.tab); draw(); };
+	if (tabs.length !== held.length || tabs.some((tab, i) => tab.item !== held[i])) makeTabs();
+	for (const i of held.keys()) drawTab(i);
 	drawResult();
 	if (wanted && document.activeElement === document.body) document.querySelector(wanted)?.focus({ preventScroll: true });
+}
+
+// makeTabs makes a button for each of several files, once: there may be thousands.
+function makeTabs() {
+	tabs = held.map((item, i) => {
+		const mark = badge("…", "idle");
+		return { item, badge: mark, node: el("button", { type: "button", "data-tab": i, onclick: () => { current = i; draw(); } }, plain(item.name, 60), " ", mark) };
+	});
+	at("tabs").replaceChildren(...tabs.length > 1 ? [el("div", { class: "tabs", role: "group", "aria-label": "Verified files" }, tabs.map((tab) => tab.node))] : []);
+}
+
+// drawTab changes what a file's tab says, where that is something else.
+function drawTab(i) {
+	const tab = tabs[i], { answer, error } = tab.item, pressed = String(i === current);
+	if (tab.node.getAttribute("aria-pressed") !== pressed) tab.node.setAttribute("aria-pressed", pressed);
+	if (tab.answer === answer && tab.error === error) return;
+	Object.assign(tab, { answer, error });
+	const mark = answer ? badge(answer.report.verdict, tone(answer.report.exit_code)) : badge(error ? "not verified" : "…", "idle");
+	tab.badge.replaceWith(mark);
+	tab.badge = mark;
 }
 
 // drawResult leaves alone what is on the screen already, with whoever reads it.
@@ -168,7 +199,7 @@ function partsOf(item) {
 
 function notVerified(item) {
 	return el("div", { class: "note", role: "status", id: "not-verified" }, el("strong", null, "Not verified. "),
-		plain(item.name), " was not judged, so this is neither a pass nor a failure: ", plain(item.error), ".");
+		plain(item.name), " was not judged, so this is neither a pass nor a failure: ", plain(item.error.replace(/\.+$/, "")), ".");
 }
 
 // Flip a byte, to see what a change does: another letter for a letter, another

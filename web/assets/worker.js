@@ -25,8 +25,8 @@ function read(file, from) {
 		piece = none();
 		try {
 			piece = { file, from, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(from, from + pieceSize))) };
-		} catch (error) {
-			return String(error && error.message || error);
+		} catch {
+			return "it cannot be read any more, since it was changed, moved or removed after it was chosen";
 		}
 	}
 	return piece.bytes.subarray(from - piece.from);
