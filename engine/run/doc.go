@@ -259,11 +259,13 @@
 // files in testdata hold it. A change of any text, attribute or rule takes
 // another version, beside which this one stays.
 //
-// chaind-run-1 is the same but for the claim chaind.run.complete_at_intake. There
-// a chain that is not incomplete is complete with any number, any count, or a head
-// of the last segment, whichever events and seals gave them, and the sentence that
-// nothing covers the end is left out with any count. So "complete" there may mean a
-// declaration midway, behind which events may be lost that nothing misses:
-// [Summary].Midway says of a bundle that it is complete in that sense alone. Whoever
-// seals can still choose that version; a reader who cares looks at Midway.
+// chaind-run-1 is the same but for the attribute more_counted, which it does not
+// have, so that more_ids count wherever event_count was declared, and for the claim
+// chaind.run.complete_at_intake. There a chain that is not incomplete is complete
+// with any number, any count, or a head of the last segment, whichever events and
+// seals gave them, and the sentence that nothing covers the end is left out with any
+// count. So "complete" there may mean a declaration midway, behind which events may
+// be lost that nothing misses: [Summary].Midway says of a bundle that it is complete
+// in that sense alone. Whoever seals can still choose that version; a reader who
+// cares looks at Midway.
 package run

@@ -29,11 +29,14 @@ type Packed struct {
 // Pack makes the graph of a chain, with the preimages that keep allows. Equal
 // chains give equal graphs. What does not hold (a broken link, a wrong head, a
 // preimage with another digest) is packaged as it is, and the claims say so.
-func Pack(c *Chain, keep Keep) (*Packed, error) {
+func Pack(c *Chain, keep Keep) (*Packed, error) { return pack(&versions[0], c, keep) }
+
+func pack(v *version, c *Chain, keep Keep) (*Packed, error) {
 	m, err := gather(c, keep)
 	if err != nil {
 		return nil, fmt.Errorf("pack chain: %w", err)
 	}
+	v.restrict(m)
 	nodes := m.nodes()
 	var edges []engine.Edge
 	for e := range m.edges() {
@@ -65,7 +68,7 @@ func WriteVersion(w io.Writer, engineVersion string, c *Chain, question string, 
 	if v == nil {
 		return "", nil, ErrOtherDomain
 	}
-	p, err := Pack(c, keep)
+	p, err := pack(v, c, keep)
 	if err != nil {
 		return "", nil, err
 	}

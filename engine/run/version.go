@@ -2,12 +2,13 @@ package run
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/chaind/chaind/engine"
 )
 
 // version is one of the versions of the domain. They package runs alike and make
-// the same claims, but for what makes an intake complete.
+// the same claims, but for what makes an intake complete and one attribute.
 type version struct {
 	name   string
 	derive func(*engine.Graph) *evidence
@@ -48,9 +49,20 @@ func extract1(g *engine.Graph) *evidence1 {
 	}
 	m := *e.model
 	m.midway = true
+	if m.intake != nil && m.intake.rest != nil && m.intake.rest.counted != nil {
+		m.faults = slices.Clip(m.faults) // those of the other versions stay as they are
+		m.fault(areaIntake, "the intake record has an attribute that this version does not have")
+	}
 	claims := maps.Clone(e.claims)
 	claims[labelIntake] = m.complete()
 	return &evidence1{evidence{&m, claims}}
+}
+
+// restrict leaves out of a model that is to be packaged what the version does not have.
+func (v *version) restrict(m *model) {
+	if v.name == Version1 && m.intake != nil && m.intake.rest != nil {
+		m.intake.rest.counted = nil
+	}
 }
 
 // declaredMidway is the rule of [Version1] beside numbers, of which any were

@@ -73,6 +73,36 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestCountedRest: the attribute that tells how many of the events that are only
+// counted came before a count is of the second version alone.
+func TestCountedRest(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	seal := s.sealed("succeeded", artifact())
+	seal["scope"], seal["more"] = scopeObject(), true
+	s.send("seal", seal)
+	for range 101 {
+		s.send("step", object{"surprise": 1})
+	}
+	s.mute = true
+	s.send("seal", s.bare("failed", ""))
+	first, second := writeVersion(t, run.Version1, s.chain()), writeVersion(t, run.Version, s.chain())
+	if strings.Contains(first, "more_counted") || !strings.Contains(second, "more_counted") {
+		t.Error("the attribute is in the wrong bundles")
+	}
+	for name, text := range map[string]string{"first": first, "second": second} {
+		if j := judge(t, text); j.Failed() {
+			t.Errorf("%s: %s", name, j.Cause())
+		}
+	}
+	as := func(version string) func(map[string]any) {
+		return func(doc map[string]any) { naive.Put(doc, version, "engine", "tessera_version") }
+	}
+	if j := judge(t, edited(second, as(run.Version1))); j.Verdict() != engine.Fail {
+		t.Errorf("the second as the first: %s", j.Verdict())
+	}
+}
+
 // numbersStop has an end without number and a head, which does not cover the
 // attempt that may have been lost.
 func numbersStop(tb testing.TB) *run.Chain {
