@@ -59,7 +59,13 @@ func (w *writer) deliver(ep *Epoch, e *events.Event, effect *events.Effect) (*Ep
 		if err != nil {
 			return nil, err
 		}
+		first := false
 		if len(lost) != 0 {
+			if first, err = w.takeLate(ep, e); err != nil {
+				return nil, err
+			}
+		}
+		if first {
 			break // given up too early: it is taken now, and the record of the loss stays
 		}
 		if ep, err = w.beginEpoch(ep.Stream, e.StreamSeq-1, WhyRolledBack); err != nil {
@@ -92,6 +98,11 @@ func (w *writer) apply(ep *Epoch, e *events.Event, effect *events.Effect) error 
 	}
 	bound := c.state.Scope != nil
 	*effect = c.state.Apply(e, known.known())
+	if c.next.last.beyond(ep.Number, e.StreamSeq) && (effect.Verdict == events.Appended || effect.Verdict == events.Finished) {
+		if err := w.miss(ep, e, missedOutOfOrder, w.n.arrivals+1, WhyOutOfOrder); err != nil {
+			return err
+		}
+	}
 	if step := w.s.plainStep(e, effect, &known, bound); step != nil {
 		return w.recordStep(ep, c, e, effect.Segment, step)
 	}

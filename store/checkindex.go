@@ -308,6 +308,10 @@ func (c *checker) meta(_ *view, k, payload []byte) error {
 		r = new(life)
 	case bytes.HasPrefix(k, asidePrefix):
 		r = new(aside)
+	case bytes.HasPrefix(k, missedPrefix):
+		r = new(LostRange)
+	case bytes.HasPrefix(k, latePrefix):
+		r = new(late)
 	default:
 		return nil
 	}

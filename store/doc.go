@@ -47,6 +47,8 @@
 //	meta          m    "identity" / "counters"          schema, id, time / last numbers given, tail
 //	                   "settings", 0, arrival number    epoch, stream settings that weaken what arrives from then on
 //	                   "aside", 0, chain number         why a chain is set aside, and the entries that its state lacks
+//	                   "missed", 0, name, 0, why, no.   an event that a chain misses; why is "d", rejection, or "o", arrival
+//	                   "late", 0, epoch, sequence       payload digest of what was taken where a loss had been recorded
 //	                   "life"                           random name of this part of the file's history, and that before
 //	journal       j    arrival number [, count less 1]  entry: what happened to which chain
 //	preimages     p    arrival number                   texts that came with the entry, as kept

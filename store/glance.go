@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/chaind/chaind/events"
@@ -111,8 +112,19 @@ func (s *Store) summary(v *view, key events.Key, m *memory) (*ChainSummary, erro
 		return nil, err
 	}
 	lost, err := v.lostAcross(&g.last, g.begins)
-	if len(lost) != 0 {
+	if err != nil {
+		return nil, err
+	}
+	cv := m.view
+	if !m.there {
+		cv = chainView{no: no, stored: g.last, last: g.last}
+	}
+	own, err := v.missed(&cv, 0, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	if sum.Rejected += own.upTo(math.MaxUint64); len(lost)+len(own.lost) != 0 {
 		sum.Coverage = events.Incomplete
 	}
-	return &sum, err
+	return &sum, nil
 }

@@ -13,9 +13,24 @@ const quarantined = "what the database holds of this chain is damaged; repair th
 // that one damaged chain does not stop the stream for all: it is rejected as
 // chain_damaged, with its bytes, durable like any rejection, and known again when
 // it is redelivered. Its id stays free: once the database has been repaired or
-// rebuilt, the same event is taken. c is the chain as far as it was found. An
+// rebuilt, the same event is taken; until then the chain misses it. c is the chain as far as it was found. An
 // error that is not about values of one chain is returned as it is.
 func (w *writer) quarantine(ep *Epoch, e *events.Event, c *chain, effect *events.Effect, err error) error {
+	if err := w.keepOut(e, c, err); err != nil {
+		return err
+	}
+	*effect = events.Effect{Verdict: events.Rejected, Fault: &events.Fault{Class: events.ChainDamaged, Detail: quarantined}}
+	id, err := w.reject(ep, e, effect)
+	if err != nil {
+		return err
+	}
+	return w.miss(ep, e, missedDamaged, id, WhyDamaged)
+}
+
+// keepOut leaves an event out of a chain that cannot be read, as far as the chain was
+// found, for the reason given; an error that is not about values of one chain is
+// returned as it is.
+func (w *writer) keepOut(e *events.Event, c *chain, err error) error {
 	if !ofOneChain(err) {
 		return err
 	}
@@ -29,9 +44,7 @@ func (w *writer) quarantine(ep *Epoch, e *events.Event, c *chain, effect *events
 		delete(w.created, e.Key)
 	}
 	w.s.noteDamage(e.Key, err)
-	*effect = events.Effect{Verdict: events.Rejected, Fault: &events.Fault{Class: events.ChainDamaged, Detail: quarantined}}
-	_, err = w.reject(ep, e, effect)
-	return err
+	return nil
 }
 
 // ofOneChain: the error is about a value, and not about a whole table or the

@@ -442,7 +442,11 @@ func TestDamagedEntryInTheTail(t *testing.T) {
 			edit(t, cfg, tableJournal, key64(c.damaged), flip)
 			s = openStore(t, cfg) // and checked at the end
 			for i, sum := range must2(s.Chains(ChainQuery{})) {
-				if sum.Key.Chain == "c" && (sum.Segments != before[i].Segments || sum.Rejected != before[i].Rejected || *sum.Head != *before[i].Head || sum.Damage != "") {
+				rejected := before[i].Rejected
+				if c.aside {
+					rejected += 2 // that came meanwhile, and which the chain misses
+				}
+				if sum.Key.Chain == "c" && (sum.Segments != before[i].Segments || sum.Rejected != rejected || *sum.Head != *before[i].Head || sum.Damage != "") {
 					t.Errorf("after the repair %+v, and it was %+v", sum, before[i])
 				}
 			}

@@ -359,13 +359,20 @@ func (s *Store) rejectedOf(q RejectedQuery) (page []events.Rejection, next uint6
 		if err != nil {
 			return err
 		}
+		own, err := v.missed(cv, q.After, pageLimit(q.Limit)+1) // one more, which tells that there is another page
+		if err != nil {
+			return err
+		}
+		if !q.matches(&rejection{Rejection: events.Rejection{ID: q.After + 1, Class: events.ChainDamaged, Attributed: true, Key: *q.Key}}) {
+			own.rejected = nil
+		}
 		size, last := 0, uint64(0)
-		for i := first; i < total; i++ {
+		for i := first; i < total || len(own.rejected) != 0; {
 			if len(page) == pageLimit(q.Limit) || size > maxPageBytes || i == first+scanPerTx {
 				next = last
 				return nil
 			}
-			r, err := v.rejectionAt(cv, i)
+			r, err := v.rejectionOf(cv, &i, total, &own)
 			if err != nil || r == nil || r.ID > q.UpTo {
 				return err
 			}
@@ -380,6 +387,23 @@ func (s *Store) rejectedOf(q RejectedQuery) (page []events.Rejection, next uint6
 		return nil, 0, err
 	}
 	return page, next, nil
+}
+
+// rejectionOf reads a chain's next rejection: the one at an ordinal of its list, or one
+// that it was missed by, whichever was first; nil: there is none.
+func (v *view) rejectionOf(cv *chainView, ordinal *uint64, total uint64, own *missed) (r *rejection, err error) {
+	if *ordinal < total {
+		if r, err = v.rejectionAt(cv, *ordinal); err != nil {
+			return nil, err
+		}
+	}
+	if len(own.rejected) != 0 && (r == nil || own.rejected[0] < r.ID) {
+		r, err = v.rejection(own.rejected[0])
+		own.rejected = own.rejected[1:]
+		return r, err
+	}
+	*ordinal++
+	return r, nil
 }
 
 // firstRejection is the ordinal of a chain's first rejection with an ID above

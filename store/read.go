@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/chaind/chaind/events"
 )
@@ -179,6 +180,15 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	}
 	if r.Lost, err = v.lostAcross(&last, state.Begins()); err != nil {
 		return nil, err
+	}
+	own, err := v.missed(cv, 0, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	r.Lost = append(r.Lost, own.lost...)
+	state.Rejected += own.upTo(math.MaxUint64)
+	if r.Fixed != nil {
+		r.Fixed.State.Rejected += own.upTo(r.Fixed.RejectedUpTo)
 	}
 	r.Weak, err = v.settingsAcross(&last)
 	return r, err

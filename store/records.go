@@ -25,13 +25,15 @@ type Epoch struct {
 	ahead uint64 // end of the lost ranges recorded above Applied
 }
 
-// LostRange is a range of stream sequences that never reached the store.
+// LostRange is a range of stream sequences that never reached the store. What a chain
+// misses of its own is told as ranges of one sequence, with ID 0: an event that was
+// rejected because the chain was damaged, or that came out of stream order.
 type LostRange struct {
 	ID         uint64 // from 1, in the order of recording
 	Stream     events.Stream
 	Epoch      uint32
 	From, To   uint64 // stream sequences, both included
-	Why        string // "gap", or what RecordLost was told
+	Why        string // "gap", or what RecordLost was told; "chain_damaged", "out_of_order"
 	RecordedMS int64  // Unix milliseconds of this machine's clock
 	Arrival    uint64 // the first arrival number that came after the loss
 }
@@ -99,7 +101,7 @@ type ChainRecord struct {
 
 	Fixed *Fixed      // nil while the chain is open
 	Seal  *SealResult // nil until FinishSeal
-	Lost  []LostRange // ranges lost while the chain was open, or just before a chain without a beginning, in order of recording
+	Lost  []LostRange // ranges lost while the chain was open, or just before a chain without a beginning, in order of recording; then what it misses of its own
 
 	// Weak are the weakening settings that the stream was read under at any time
 	// from the chain's first event to its end, or to its last event while it is

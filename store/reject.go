@@ -92,7 +92,7 @@ func (w *writer) rejectedBefore(ep *Epoch, e *events.Event, effect *events.Effec
 	}
 	c, err := w.chain(e.Key)
 	if err != nil {
-		return true, w.quarantine(ep, e, c, effect, err)
+		return true, w.keepOut(e, c, err) // it is on record already
 	}
 	effect.Head = c.state.Head
 	return true, nil
