@@ -141,14 +141,28 @@ func (v *view) chainRecord(no uint64) (*chainRecord, error) {
 
 // chainNumber finds the number of a chain; 0: there is none.
 func (v *view) chainNumber(key events.Key) (uint64, error) {
-	payload, err := v.get(tableNames, nameKey(key))
-	if payload == nil || err != nil {
+	name := nameKey(key)
+	payload, err := v.get(tableNames, name)
+	if err != nil {
 		return 0, err
 	}
+	if payload == nil {
+		return 0, v.noName(name)
+	}
 	if len(payload) != 8 {
-		return 0, corrupt(tableNames, nameKey(key), errCoding.Error())
+		return 0, corrupt(tableNames, name, errCoding.Error())
 	}
 	return binary.BigEndian.Uint64(payload), nil
+}
+
+// noName makes sure that there is no such name.
+func (v *view) noName(name []byte) error {
+	b, err := v.bucket(tableNames)
+	if err != nil {
+		return err
+	}
+	n := around(b.Cursor(), name)
+	return v.absent(tableNames, name, name, &n)
 }
 
 // nameKey spells a key so that names sort by tenant, prompt hash, session and

@@ -52,22 +52,16 @@ func inBlock(dst []heldID, k, payload []byte) ([]heldID, error) {
 	return dst, nil
 }
 
-// blockFor moves the cursor to the block that an id is in, or would be; nil: it
-// lies before all blocks of the chain. seek is the block's key if the id began one.
-func blockFor(c *bbolt.Cursor, seek []byte) (k, value []byte) {
-	k, value = c.Seek(seek)
-	if bytes.Equal(k, seek) {
-		return k, value
+// block is the block that an id is in, or would be; nil: it lies before all blocks of
+// the chain. seek is the block's key if the id began one.
+func (n *near) block(seek []byte) (k, value []byte) {
+	if bytes.Equal(n.k, seek) {
+		return n.k, n.value
 	}
-	if k == nil {
-		k, value = c.Last()
-	} else {
-		k, value = c.Prev()
-	}
-	if !isBlock(k) || !bytes.HasPrefix(k, seek[:9]) {
+	if !isBlock(n.before) || !bytes.HasPrefix(n.before, seek[:9]) {
 		return nil, nil
 	}
-	return k, value
+	return n.before, n.valueBefore
 }
 
 // storedID looks an id up in the table, which it moves c over; the zero holder:
@@ -78,13 +72,13 @@ func (v *view) storedID(c *bbolt.Cursor, no uint64, id string) (holder, error) {
 		return h, err
 	}
 	v.id = idKey(v.id[:0], no, id)
-	k, value := c.Seek(v.id)
-	if !bytes.Equal(k, v.id) {
-		return holder{}, nil
+	n := around(c, v.id)
+	if !bytes.Equal(n.k, v.id) {
+		return holder{}, v.absent(tableIDs, v.id, v.id[:8], &n)
 	}
-	payload, err := v.open(tableIDs, k, value)
+	payload, err := v.open(tableIDs, n.k, n.value)
 	if err == nil {
-		err = decode(tableIDs, k, payload, &h)
+		err = decode(tableIDs, n.k, payload, &h)
 	}
 	return h, err
 }
@@ -92,9 +86,10 @@ func (v *view) storedID(c *bbolt.Cursor, no uint64, id string) (holder, error) {
 // idInBlock finds an id among the blocks; the zero holder: it is in none.
 func (v *view) idInBlock(c *bbolt.Cursor, no uint64, id string) (h holder, err error) {
 	v.id = blockKey(v.id[:0], no, id)
-	k, value := blockFor(c, v.id)
+	n := around(c, v.id)
+	k, value := n.block(v.id)
 	if k == nil {
-		return holder{}, nil
+		return holder{}, v.absent(tableIDs, v.id, v.id[:8], &n)
 	}
 	payload, err := v.open(tableIDs, k, value)
 	if err != nil {
@@ -113,7 +108,7 @@ func (v *view) idInBlock(c *bbolt.Cursor, no uint64, id string) (h holder, err e
 	if code.err != nil {
 		return holder{}, corrupt(tableIDs, k, code.err.Error())
 	}
-	return holder{}, nil
+	return holder{}, v.absent(tableIDs, v.id, v.id[:8], &n)
 }
 
 func findID(ids []heldID, id string) (int, bool) {
@@ -141,7 +136,14 @@ func (w *writer) storeInBlock(no uint64, ids []heldID) (int, error) {
 		return 0, err
 	}
 	w.number = blockKey(w.number[:0], no, ids[0].id)
-	k, value := blockFor(c, w.number)
+	near := around(c, w.number)
+	k, value := near.block(w.number)
+	if bytes.Equal(near.k, w.number) {
+		near.k, near.value = c.Next()
+	}
+	if err := w.absent(tableIDs, w.number, w.number[:8], &near); err != nil {
+		return 0, err
+	}
 	w.block = w.block[:0]
 	if k != nil {
 		payload, err := w.open(tableIDs, k, value)
@@ -151,13 +153,10 @@ func (w *writer) storeInBlock(no uint64, ids []heldID) (int, error) {
 		if w.block, err = inBlock(w.block, k, payload); err != nil {
 			return 0, err
 		}
-		k, _ = c.Next()
-	} else {
-		k, _ = c.Seek(w.number)
 	}
 	n := len(ids)
-	if isBlock(k) && bytes.HasPrefix(k, w.number[:9]) { // the rest goes from there on
-		n, _ = findID(ids, string(k[9:]))
+	if isBlock(near.k) && bytes.HasPrefix(near.k, w.number[:9]) { // the rest goes from there on
+		n, _ = findID(ids, string(near.k[9:]))
 	}
 	most := blockIDs
 	if old := len(w.block); old > 0 && ids[0].id <= w.block[old-1].id {
