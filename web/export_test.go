@@ -145,6 +145,24 @@ func TestReportOfAnExport(t *testing.T) {
 	home := "file://" + handover
 	b.run(chromedp.Navigate(home + "/index.html"))
 	b.examine(code, "report")
+	b.withoutSlides("the report", 1280, 390, 320)
+	lost := filepath.Join(dir, "lost")
+	for _, path := range glob(t, filepath.Join(dir, "demo", "artifacts", "bundles", "*.tsb"), 1)[:1] {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), filepath.Join(dir, "chaind"), "export", "--data-dir", filepath.Join(dir, "demo"), "--all", "-o", lost)
+	if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() != verifier.ExitDegraded {
+		t.Fatalf("an export without a trust bundle: %v\n%s", err, out)
+	}
+	b.run(chromedp.Navigate("file://" + lost + "/index.html"))
+	if got := eval[string](b, `document.querySelector("table tbody").innerText`); !strings.Contains(got, "trust bundle not given") {
+		t.Errorf("the list of chains does not say that one is without its trust bundle: %q", got)
+	}
+	b.withoutSlides("the report without a bundle", 1280, 390, 320)
+	b.examine(code, "report-lost")
+	b.run(chromedp.Navigate(home + "/index.html"))
 	b.run(chromedp.Click(`a[href="verify.html"]`, chromedp.ByQuery))
 	b.until(`document.body.dataset.engine === "ready"`)
 	b.run(chromedp.SetUploadFiles("#folder", []string{handover}, chromedp.ByQuery))
@@ -152,5 +170,16 @@ func TestReportOfAnExport(t *testing.T) {
 	if got := eval[string](b, `at("verdict-word").textContent + " " + held[0].name`); got != "PASS handover" {
 		t.Errorf("the folder gives %q", got)
 	}
-	b.quiet(home)
+	b.quiet("file://" + dir)
+}
+
+// withoutSlides fails the test for what is wider than the screen, or than its own place.
+func (b *tab) withoutSlides(where string, widths ...int64) {
+	b.t.Helper()
+	for _, width := range widths {
+		b.size(width, false)
+		if wide := eval[[]string](b, `[...document.querySelectorAll("html, main, section, table, .wide, code")].filter((node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== "inline").map((node) => node.nodeName + ": " + node.textContent.slice(0, 60))`); len(wide) > 0 {
+			b.t.Errorf("%s, %d wide: cut: %q", where, width, wide)
+		}
+	}
 }
