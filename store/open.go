@@ -35,7 +35,8 @@ func Open(cfg Config) (*Store, error) { return open(cfg.withDefaults(), &Store{n
 
 // OpenReadOnly opens an existing store for inspection, never creating or
 // changing anything. While a writer holds the store it returns a [*LockedError]:
-// ask the running daemon, or inspect a backup.
+// ask the running daemon, or inspect a backup. It believes what the system shows after
+// a failed sync, and tells so ([Store.Unsynced], and a line of the log).
 func OpenReadOnly(cfg Config) (*Store, error) {
 	return open(cfg.withDefaults(), &Store{newest: SchemaVersion, readOnly: true})
 }
@@ -316,6 +317,9 @@ func (s *Store) settle(pages *pageFile) error {
 		signal(s.rejectionsAdded)
 	}
 	if s.readOnly {
+		if s.unsynced != "" {
+			s.cfg.Logger.Warn("a sync of the database failed in an earlier run, and what is read may not be on the disk", "detail", s.unsynced)
+		}
 		s.noteAsides()
 		return nil
 	}

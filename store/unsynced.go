@@ -46,6 +46,12 @@ func (s *Store) leaveUnsynced(cause error) {
 	s.cfg.Logger.Error("what the disk has is not known: the next start checks the database and writes it anew", "err", cause)
 }
 
+// Unsynced tells of a failed sync of an earlier process, which a store that was opened
+// for reading only shows the database after as the system does: a power cut may take
+// back the last commit, which was not acknowledged. "": there is none, or it has been
+// made good.
+func (s *Store) Unsynced() string { return s.unsynced }
+
 const unsyncedHead = "a sync of the database failed"
 
 // readUnsynced reads the note; whatever stands in it, it is one.

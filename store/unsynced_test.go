@@ -58,6 +58,9 @@ func TestFailedSyncIsMadeGoodAtTheNextStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !strings.Contains(r.Unsynced(), "input/output error") {
+			t.Errorf("its reader is told %q", r.Unsynced())
+		}
 		if f := must(r.Check(t.Context(), nil)).Findings; len(f) != 1 || f[0].Class != Torn || !strings.Contains(f[0].Detail, "input/output error") {
 			t.Errorf("the check says %+v", f)
 		}
@@ -86,6 +89,9 @@ func TestFailedSyncIsMadeGoodAtTheNextStart(t *testing.T) {
 		}
 		if !strings.Contains(log.String(), "written anew") || !strings.Contains(log.String(), "input/output error") {
 			t.Errorf("the log does not name it: %s", log.String())
+		}
+		if s.Unsynced() != "" {
+			t.Errorf("made good, and it says %q", s.Unsynced())
 		}
 		wantFiles(t, cfg.Dir)
 		mustAppend(t, s, v.batch(150, 303))

@@ -53,6 +53,9 @@ func (f *apiFlags) source(a *app) (*source, error) {
 	if err != nil {
 		return nil, cannot(err, "while the daemon runs it holds the files: leave --data-dir out and ask it with --url")
 	}
+	if r.Unsynced != "" {
+		a.warn(r.Unsynced + "; what is shown may in part not be on the disk: the next start of the daemon checks the database and writes it anew")
+	}
 	return &source{fetch: func(path string, _ int64) (int, []byte, error) { return r.Get(a.ctx, path) }, close: r.Close}, nil
 }
 

@@ -17,6 +17,10 @@ import (
 // Reader answers the read API over the files of a stopped daemon, without
 // listening anywhere.
 type Reader struct {
+	// Unsynced is what is noted of a failed sync of the database, which may show
+	// what the disk never got; "": nothing.
+	Unsynced string
+
 	handler http.Handler
 	store   *store.Store
 	files   *sidecar.Dir
@@ -31,7 +35,7 @@ func OpenReader(dataDir, artifacts string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{store: s}
+	r := &Reader{store: s, Unsynced: s.Unsynced()}
 	blobs, err := r.openBlobs(dataDir, artifacts)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
