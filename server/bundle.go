@@ -187,7 +187,7 @@ func (s *server) verifiedBundle(ctx context.Context, seal *store.SealResult) (*c
 	defer leave()
 	text, err := s.Sidecars.ReadBundle(ctx, seal.BundleRoot)
 	if errors.Is(err, sidecar.ErrNotFound) {
-		return nil, verdict{}, s.lostEvidence(seal.BundlePath)
+		return nil, verdict{}, s.gone("trust bundle", seal.BundlePath)
 	}
 	if err != nil {
 		return nil, verdict{}, s.unreadable(err)

@@ -51,7 +51,7 @@ func (s *server) unsealedRun(key events.Key) error {
 		return &problem{typeRunNonconforming, http.StatusNotFound, "Not Found",
 			"the run's chain is " + record.Seal.Class + "; its evidence is at " + chainURL(key) + "/evidence"}
 	}
-	return s.lostEvidence(record.Seal.Path)
+	return s.gone("evidence", record.Seal.Path)
 }
 
 // missingHead says why there is no evidence under a head. When the store
@@ -71,11 +71,12 @@ func (s *server) missingHead(t target) error {
 	if !known {
 		return unknownEvidence(&t)
 	}
-	return s.lostEvidence(t.place.EvidencePath(t.class, t.head))
+	return s.gone("evidence", t.place.EvidencePath(t.class, t.head))
 }
 
-func (s *server) lostEvidence(path string) error {
+// gone says that a file of a chain is gone; what names its kind.
+func (s *server) gone(what, path string) error {
 	s.Metrics.verified(resultMissing)
 	s.Logger.Error("stored evidence is missing", "file", path)
-	return &problem{typeEvidenceLost, http.StatusInternalServerError, "Evidence is missing", "the evidence was written when the chain was sealed and is not there any more"}
+	return &problem{typeEvidenceLost, http.StatusInternalServerError, "Evidence is missing", "the " + what + " was written when the chain was sealed and is not there any more"}
 }
