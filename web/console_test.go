@@ -214,6 +214,12 @@ func TestConsoleViews(t *testing.T) {
 			b.until(`document.body.dataset.chain !== undefined && !document.querySelector(".verdict-part").textContent.includes("Verifying")`)
 		}
 		if v[0] == "activity" {
+			b.until(`document.querySelector(".plots").textContent.includes("No event has come since this page was opened.")`)
+			if eval[bool](b, `document.querySelector(".plots .tick") !== null`) {
+				t.Error("where nothing goes on there are axes of nothing")
+			}
+			b.examine(code, "console-idle")
+			l.publish(t, "../docs/example.jsonl")
 			b.until(`samples.length > 2 && document.querySelectorAll("path.line").length > 3`)
 		}
 		b.examine(code, "console-"+v[0])

@@ -157,7 +157,7 @@ func TestReportOfAnExport(t *testing.T) {
 		t.Fatalf("an export without a trust bundle: %v\n%s", err, out)
 	}
 	b.run(chromedp.Navigate("file://" + lost + "/index.html"))
-	if got := eval[string](b, `document.querySelector("table tbody").innerText`); !strings.Contains(got, "trust bundle not given") {
+	if got := eval[string](b, `document.querySelector("table tbody").innerText`); !strings.Contains(got, "trust bundle not given") || !eval[bool](b, `document.body.textContent.includes("the trust bundle was written when")`) {
 		t.Errorf("the list of chains does not say that one is without its trust bundle: %q", got)
 	}
 	b.withoutSlides("the report without a bundle", 1280, 390, 320)

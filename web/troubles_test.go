@@ -181,6 +181,9 @@ func TestTheChosenRowStays(t *testing.T) {
 		l.publishOn(t, "g.step", event)
 		b.until(fmt.Sprintf(`Number(document.querySelector("[data-rows]").dataset.rows) === %d`, rows))
 	}
+	if got := eval[float64](b, `view.timeline.list.clientHeight % rowHeight`); got != 0 {
+		t.Errorf("the last row in sight is cut: %v px of it are shown", got)
+	}
 	const chosen = `document.querySelector("[aria-selected=true] .row-title")?.textContent`
 	grown(`{"v":1,"event_id":"b","kind":{"kind":"step_executed","step_id":"s5","step_index":5},"phase":"begin"}`, 34)
 	if got := eval[string](b, chosen); got != "Open: more may come" {

@@ -25,6 +25,12 @@ function rate(name, label) {
 	return points.slice(1).map((p, i) => ({ at: p.at, value: Math.max(0, p.value - points[i].value) * 1000 / Math.max(1, p.at - points[i].at) }));
 }
 
+// plotOf draws lines, or says that there is nothing to draw: no axes of nothing.
+function plotOf(title, unit, lines, none, now) {
+	if (lines.some((l) => l.points.some((p) => p.value > 0))) return plot(title, unit, lines, span(now), now);
+	return el("figure", { class: "card plot" }, el("figcaption", null, el("h2", null, title)), el("p", { class: "quiet" }, none + " since this page was opened."));
+}
+
 // span is how far back the plots go: what there is, a minute at least.
 const span = (now) => Math.min(sampleWindow, Math.max(60000, samples.length ? now - samples[0].at : 0));
 
@@ -68,9 +74,9 @@ class ActivityView {
 	async refresh() {
 		const now = Date.now();
 		show(this.plots, sampleProblem ? el("p", { class: "note" }, sampleProblem) : [
-			plot("Events taken in", "a second", verdicts.map(([name, word]) => ({ name, points: rate("chaind_events_total", verdictSeries(word)) })), span(now), now),
-			plot("Messages not yet applied", "messages", [{ name: "lag", points: level("chaind_intake_lag_messages") }], span(now), now),
-			plot("Chains sealed", "a second", ["heads", "unplanned", "nonconforming"].map((c) => ({ name: c === "heads" ? "conforming" : c, points: rate("chaind_seals_total", `class="${c}"`) })), span(now), now),
+			plotOf("Events taken in", "a second", verdicts.map(([name, word]) => ({ name, points: rate("chaind_events_total", verdictSeries(word)) })), "No event has come", now),
+			plotOf("Messages not yet applied", "messages", [{ name: "lag", points: level("chaind_intake_lag_messages") }], "No message has waited", now),
+			plotOf("Chains sealed", "a second", ["heads", "unplanned", "nonconforming"].map((c) => ({ name: c === "heads" ? "conforming" : c, points: rate("chaind_seals_total", `class="${c}"`) })), "No chain was sealed", now),
 			bars("Sealed since the start", ["heads", "unplanned", "nonconforming", "empty"].map((c) => ({ name: c === "heads" ? "conforming" : c, tone: { heads: "good", unplanned: "fair", nonconforming: "bad" }[c] || "idle", value: latest("chaind_seals_total", `class="${c}"`) }))),
 		]);
 		if (!this.drawn) await this.drawGaps();

@@ -217,7 +217,8 @@ class Timeline {
 		const before = this.count;
 		this.count = this.rows.length + (this.ended ? 1 : 0);
 		this.spacer.style.height = this.count * rowHeight + "px";
-		this.list.style.height = Math.min(this.count * rowHeight + 2, Math.max(360, innerHeight * 0.7)) + "px";
+		const most = Math.floor(Math.max(360, innerHeight * 0.7) / rowHeight); // no row is cut in half at rest
+		this.list.style.height = Math.min(this.count, most) * rowHeight + 2 + "px";
 		this.node.dataset.rows = this.count;
 		if (before < this.inSight().last) this.draw();
 	}
