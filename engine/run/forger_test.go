@@ -241,6 +241,7 @@ func TestRejectionAttacks(t *testing.T) {
 		"fewer in all":   func(d document) { d.attr("intake", "rejected", "179") },
 		"other digest":   func(d document) { d.attr("intake", "rejected_sha256", strings.Repeat("00", 32)) },
 		"uncounted":      func(d document) { d.attr("intake", "more_uncounted", "true") },
+		"counted apart":  func(d document) { d.attr("intake", "more_counted", "79") },
 		"node dropped":   func(d document) { d.drop(d.idOf("rejected")) },
 		"reason altered": func(d document) { d.attr(d.idOf("rejected"), "class", "malformed") },
 		"id of another":  func(d document) { d.attr(d.idOf("rejected"), "event_id", "e2") },
