@@ -218,7 +218,8 @@ class Timeline {
 		this.count = this.rows.length + (this.ended ? 1 : 0);
 		this.spacer.style.height = this.count * rowHeight + "px";
 		const most = Math.floor(Math.max(360, innerHeight * 0.7) / rowHeight); // no row is cut in half at rest
-		this.list.style.height = Math.min(this.count, most) * rowHeight + 2 + "px";
+		const shown = this.count > most + 2 ? most : this.count; // nobody scrolls for one or two
+		this.list.style.height = shown * rowHeight + 2 + "px";
 		this.node.dataset.rows = this.count;
 		if (before < this.inSight().last) this.draw();
 	}
