@@ -9,7 +9,7 @@ import (
 )
 
 // slowest is how many times as long as natively the browser may take, at best.
-const slowest = 4.0
+const slowest = 3.5
 
 // TestSpeedBesideNative verifies the largest bundle of the vectors in the
 // browser and natively, in turns, and compares the best of each. A busy machine
