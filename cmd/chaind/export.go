@@ -150,7 +150,7 @@ func chosen(s *source, query url.Values, what string) ([]chainEntry, error) {
 	err := s.pages("/v1/chains", query, func(body []byte) (*string, error) {
 		page, err := decodePage[struct {
 			Chains []chainEntry `json:"chains"`
-			Next   *string       `json:"next"`
+			Next   *string      `json:"next"`
 		}](body)
 		for _, c := range page.Chains {
 			chains = append(chains, c)
