@@ -106,8 +106,13 @@ func deadline(t testing.TB) context.Context {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	ctx := deadline(t)
-	tick := time.NewTicker(3 * time.Millisecond)
+	waitUntil(deadline(t), t, 3*time.Millisecond, what, holds)
+}
+
+// waitUntil asks every so often whether a condition holds, until ctx ends.
+func waitUntil(ctx context.Context, t testing.TB, every time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for !holds() {
 		select {

@@ -150,15 +150,7 @@ func inTime(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("never: %s", what)
-		}
-	}
+	waitUntil(ctx, t, 20*time.Millisecond, what, holds)
 }
 
 // TestFollowerOutOfReachSaysNothingIsLost: three servers, a stream of three replicas

@@ -17,25 +17,7 @@ import (
 // begin the chain anew.
 func TestDamagedNameIsNoNewGenesis(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t)
-	cfg.CachedChains = 1
-	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.flush = flushLimits{tail: 4, slack: 1, pending: 1}
-	give(t, s, testStream, step("c", "a", 1), step("c", "b", 2), step("d", "a", 3))
-	for i := uint64(4); i < 20; i++ {
-		give(t, s, testStream, step("d", fmt.Sprint("d", i), i))
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cfg.Dir, DatabaseFile)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg, _, b := oneBlockEach(t)
 	key := nameKey(testKey("c"))
 	n := 0
 	for at := 0; ; {
@@ -47,13 +29,14 @@ func TestDamagedNameIsNoNewGenesis(t *testing.T) {
 		at += i + 1
 		n++
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cfg.Dir, DatabaseFile), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if n == 0 {
 		t.Fatal("the name is not in the file")
 	}
-	if s, err = Open(cfg); err != nil {
+	s, err := Open(cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
