@@ -82,7 +82,8 @@ func (p *plant) bareStream(ctx context.Context) (jetstream.Stream, error) {
 }
 
 // bareConsumer reads with the client library, does nothing with what it reads,
-// and acknowledges per batch.
+// and acknowledges per batch. It asks for as many bytes at once as the intake
+// does: the broker closes a connection for which it holds 64 MiB.
 func bareConsumer(ctx context.Context, stream jetstream.Stream, name string) (jetstream.Consumer, jetstream.ConsumeContext, error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: name, AckPolicy: jetstream.AckAllPolicy, MaxAckPending: 1 << 16})
@@ -94,7 +95,7 @@ func bareConsumer(ctx context.Context, stream jetstream.Stream, name string) (je
 		if err == nil && (meta.Sequence.Stream%emitter.DefaultBatchEvents == 0 || meta.NumPending == 0) {
 			_ = m.Ack()
 		}
-	}, jetstream.PullMaxMessages(2*emitter.DefaultBatchEvents))
+	}, jetstream.PullMaxMessagesWithBytesLimit(2*emitter.DefaultBatchEvents, emitter.DefaultBatchBytes))
 	return consumer, reading, err
 }
 
