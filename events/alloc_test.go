@@ -3,23 +3,10 @@
 package events
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/chaind/chaind/segments"
 )
-
-// guardedStep is an ordinary step event, not the first of its chain.
-func guardedStep(n int, source string) Message {
-	key := Key{Tenant: "t", PromptHash: fmt.Sprintf("%064d", 1), Session: fmt.Sprintf("%032d", 2), Chain: "c"}
-	return Message{
-		Subject:   key.Subject(VerbStep),
-		StreamSeq: uint64(n + 1), BrokerMS: 1_780_000_000_000,
-		Payload: fmt.Appendf(nil, `{"v":1,"event_id":"01JZ-%d","at_ms":1780000000000,"producer_seq":%d,"kind":{"kind":"step_executed",`+
-			`"step_id":"list","step_index":3,"entry_id":"gh","request_fingerprints":["GET /issues"],"source_line":%q,"parsed_expr_digest":"%064d"}}`,
-			n, n, source, 7),
-	}
-}
 
 // TestDecodeAllocations: the event, and its strings, with escapes or without.
 func TestDecodeAllocations(t *testing.T) {

@@ -2,6 +2,8 @@ package events
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +36,40 @@ func BenchmarkDecode(b *testing.B) {
 			sha256.Sum256(messages[i%len(messages)].Payload)
 		}
 	})
+}
+
+// BenchmarkDecodeLine decodes steps whose source line is all but the whole of
+// them, with escapes in it, against the SHA-256 of the same bytes.
+func BenchmarkDecodeLine(b *testing.B) {
+	for _, size := range []int{1 << 10, 16 << 10} {
+		m := guardedStep(1, strings.Repeat("issues = repo.list(state=\"open\")\n", size/36))
+		b.Run(fmt.Sprint("decode-", size), func(b *testing.B) {
+			d := NewDecoder(DefaultLimits)
+			b.SetBytes(int64(len(m.Payload)))
+			b.ReportAllocs()
+			for b.Loop() {
+				d.Decode(m)
+			}
+		})
+		b.Run(fmt.Sprint("sha256-", size), func(b *testing.B) {
+			b.SetBytes(int64(len(m.Payload)))
+			for b.Loop() {
+				sha256.Sum256(m.Payload)
+			}
+		})
+	}
+}
+
+// guardedStep is an ordinary step event, not the first of its chain.
+func guardedStep(n int, source string) Message {
+	key := Key{Tenant: "t", PromptHash: fmt.Sprintf("%064d", 1), Session: fmt.Sprintf("%032d", 2), Chain: "c"}
+	return Message{
+		Subject:   key.Subject(VerbStep),
+		StreamSeq: uint64(n + 1), BrokerMS: 1_780_000_000_000,
+		Payload: fmt.Appendf(nil, `{"v":1,"event_id":"01JZ-%d","at_ms":1780000000000,"producer_seq":%d,"kind":{"kind":"step_executed",`+
+			`"step_id":"list","step_index":3,"entry_id":"gh","request_fingerprints":["GET /issues"],"source_line":%q,"parsed_expr_digest":"%064d"}}`,
+			n, n, source, 7),
+	}
 }
 
 // benchMessages are the well-formed messages of the large vectors.

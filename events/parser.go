@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/chaind/chaind/segments"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // parser reads the values of one payload. What is wrong with names and values
@@ -81,7 +80,7 @@ func (p *parser) unescaped(raw []byte) []byte {
 	if !p.escaped {
 		return raw[1 : len(raw)-1]
 	}
-	p.scratch, _ = jsontext.AppendUnquote(p.scratch[:0], raw) // valid: checked before
+	p.scratch = appendUnescaped(p.scratch[:0], raw)
 	return p.scratch
 }
 

@@ -184,19 +184,13 @@ func (p *prover) digits() bool {
 	return p.pos > start
 }
 
-// string reads the string at pos, eight plain bytes at a time.
+// string reads the string at pos.
 func (p *prover) string() bool {
 	p.pos++
 	escaped := 0
-	for p.pos < len(p.text) {
-		if rest := p.text[p.pos:]; len(rest) >= 8 {
-			n := plainBytes(binary.LittleEndian.Uint64(rest))
-			p.pos += n
-			if n == 8 {
-				continue
-			}
-		}
-		switch c := p.text[p.pos]; {
+	for {
+		p.pos = plainEnd(p.text, p.pos)
+		switch c := p.at(); {
 		case c == '"':
 			p.pos++
 			p.marks = append(p.marks, 2*p.pos+escaped)
@@ -206,10 +200,8 @@ func (p *prover) string() bool {
 			if !p.escape() {
 				return false
 			}
-		case c < ' ':
+		case c < ' ': // the end of the text, too
 			return false
-		case c < utf8.RuneSelf:
-			p.pos++
 		default:
 			r, size := utf8.DecodeRune(p.text[p.pos:])
 			if r == utf8.RuneError && size == 1 {
@@ -218,17 +210,28 @@ func (p *prover) string() bool {
 			p.pos += size
 		}
 	}
-	return false
 }
 
-// plainBytes counts the bytes of a little-endian word before the first that is
-// a quote, a backslash, a control character or not ASCII. A borrow can only
-// mark a byte behind the first one that counts.
-func plainBytes(word uint64) int {
+// plainEnd is the place, from pos on, of the first byte that is a quote, a
+// backslash, a control character or not ASCII, or the length of the text. Eight
+// bytes are looked at together: a borrow can only mark a byte behind the first
+// one that counts.
+func plainEnd(text []byte, pos int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	quotes, slashes := word^(ones*'"'), word^(ones*'\\')
-	special := (quotes-ones)&^quotes | (slashes-ones)&^slashes | (word - ones*' ') | word
-	return bits.TrailingZeros64(special&tops) / 8
+	for ; len(text)-pos >= 8; pos += 8 {
+		word := binary.LittleEndian.Uint64(text[pos : pos+8])
+		quotes, slashes := word^(ones*'"'), word^(ones*'\\')
+		special := ((quotes-ones)&^quotes | (slashes-ones)&^slashes | (word - ones*' ') | word) & tops
+		if special != 0 {
+			return pos + bits.TrailingZeros64(special)/8
+		}
+	}
+	for ; pos < len(text); pos++ {
+		if c := text[pos]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			break
+		}
+	}
+	return pos
 }
 
 // escape reads an escape; one of half a surrogate pair is left to the general
