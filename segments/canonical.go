@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"sync"
 )
 
 const (
@@ -163,12 +164,21 @@ func AppendPreimage(dst []byte, seq uint64, prev *Digest, k Kind) []byte {
 	return append(dst, '}')
 }
 
-// Digest returns the SHA-256 of the segment's preimage. It does not allocate
-// for preimages up to 1 KiB.
+// Digest returns the SHA-256 of the segment's preimage. It does not allocate,
+// but for preimages over 256 KiB, and now and then for one that is longer than
+// those before.
 func (s *Segment) Digest() Digest {
-	var room [1024]byte
-	return Sum(AppendPreimage(room[:0], s.Seq, s.Prev, s.Kind))
+	room := preimages.Get().(*[]byte)
+	*room = AppendPreimage((*room)[:0], s.Seq, s.Prev, s.Kind)
+	d := Sum(*room)
+	if cap(*room) <= maxPreimageRoom {
+		preimages.Put(room)
+	}
+	return d
 }
+
+// preimages holds memory for the preimages of single segments.
+var preimages = sync.Pool{New: func() any { return new(make([]byte, 0, 1<<10)) }}
 
 // AppendHeadMessage appends the bytes that a head signature signs (Plasm
 // evidence format, section 10): canonical JSON of scope and head.

@@ -242,12 +242,12 @@ func TestAbsentAndEmptyDiffer(t *testing.T) {
 
 func TestEncodersDoNotAllocate(t *testing.T) {
 	b := chainOf(honest(3))
-	buf := make([]byte, 0, 4096)
-	for i := range b.Segments {
-		s := &b.Segments[i]
+	buf := make([]byte, 0, 64<<10)
+	long := segments.Segment{Seq: 7, Kind: &segments.StepExecuted{SourceLine: strings.Repeat("x = list(\"open\")\n", 1<<10)}}
+	for i, s := range append(b.Segments, long) {
 		for what, encode := range map[string]func(){
 			"preimage": func() { buf = segments.AppendPreimage(buf[:0], s.Seq, s.Prev, s.Kind) },
-			"segment":  func() { buf = segments.AppendSegment(buf[:0], s) },
+			"segment":  func() { buf = segments.AppendSegment(buf[:0], &s) },
 			"digest":   func() { s.Digest() },
 			"message":  func() { buf = segments.AppendHeadMessage(buf[:0], &b.Scope, *b.Head) },
 		} {

@@ -12,6 +12,8 @@ const (
 
 	MaxDeviationsPerCode = 16 // kept; a code that occurred is never lost
 
+	maxPreimageRoom = 256 << 10 // bytes that are kept for the next preimage
+
 	maxPathName = 64 // bytes of one member name in a path, before escaping
 )
 
