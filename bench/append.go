@@ -39,111 +39,93 @@ func appenders(callers, n int, add func(entry int) error) (sample, error) {
 	})
 }
 
-// groupLog is a plain log file where whoever comes while an fsync runs shares
-// the next one.
-type groupLog struct {
-	f       *os.File
+// grouping is how both sides make one durable write of what many callers bring:
+// who comes while one runs shares the next, which one of them does for all.
+type grouping[E any] struct {
+	write   func([]E) error
 	mu      sync.Mutex
-	buf     []byte
+	entries []E
 	waiting []chan error
 	token   chan struct{}
 }
 
-func newGroupLog(dir string) (*groupLog, error) {
-	f, err := os.Create(filepath.Join(dir, "plain.log"))
-	if err != nil {
-		return nil, err
-	}
-	return &groupLog{f: f, token: make(chan struct{}, 1)}, nil
+func newGrouping[E any](write func([]E) error) *grouping[E] {
+	return &grouping[E]{write: write, token: make(chan struct{}, 1)}
 }
 
-func (l *groupLog) append(entry []byte) error {
+func (g *grouping[E]) add(entry E) error {
 	done := make(chan error, 1)
-	l.mu.Lock()
-	l.buf, l.waiting = append(l.buf, entry...), append(l.waiting, done)
-	l.mu.Unlock()
+	g.mu.Lock()
+	g.entries, g.waiting = append(g.entries, entry), append(g.waiting, done)
+	g.mu.Unlock()
 	select {
 	case err := <-done:
 		return err
-	case l.token <- struct{}{}:
+	case g.token <- struct{}{}:
 	}
-	l.flush()
-	<-l.token
+	g.flush()
+	<-g.token
 	return <-done
 }
 
-func (l *groupLog) flush() {
-	l.mu.Lock()
-	buf, waiting := l.buf, l.waiting
-	l.buf, l.waiting = nil, nil
-	l.mu.Unlock()
+func (g *grouping[E]) flush() {
+	g.mu.Lock()
+	entries, waiting := g.entries, g.waiting
+	g.entries, g.waiting = nil, nil
+	g.mu.Unlock()
 	if len(waiting) == 0 {
 		return
 	}
-	_, err := l.f.Write(buf)
-	if err == nil {
-		err = l.f.Sync()
-	}
+	err := g.write(entries)
 	for _, w := range waiting {
 		w <- err
 	}
 }
 
-// batcher does for the store what the intake does: it takes whatever has come,
-// gives it over as one batch, and then answers.
-type batcher struct {
-	s      *store.Store
-	in     chan delivery
-	ended  chan struct{}
-	stream events.Stream
-	seq    uint64
+// plainLog is a file that entries are appended to, with an fsync for each group.
+type plainLog struct {
+	*grouping[[]byte]
+	f *os.File
 }
 
-type delivery struct {
-	e    *events.Event
-	done chan error
+func newPlainLog(dir string) (*plainLog, error) {
+	f, err := os.Create(filepath.Join(dir, "plain.log"))
+	if err != nil {
+		return nil, err
+	}
+	var buf []byte
+	return &plainLog{f: f, grouping: newGrouping(func(entries [][]byte) error {
+		buf = buf[:0]
+		for _, e := range entries {
+			buf = append(buf, e...)
+		}
+		if _, err := f.Write(buf); err != nil {
+			return err
+		}
+		return f.Sync()
+	})}, nil
 }
 
-func newBatcher(dir string) (*batcher, error) {
+// ourStore is the store without the intake, which would group events in the same way.
+type ourStore struct {
+	*grouping[*events.Event]
+	s *store.Store
+}
+
+func newOurStore(dir string) (*ourStore, error) {
 	s, err := store.Open(store.Config{Dir: filepath.Join(dir, "store")})
 	if err != nil {
 		return nil, err
 	}
-	b := &batcher{s: s, in: make(chan delivery, 4096), ended: make(chan struct{}), stream: events.Stream{Name: "BENCH", CreatedNS: 1}}
-	go b.run()
-	return b, nil
-}
-
-func (b *batcher) run() {
-	defer close(b.ended)
-	for d := range b.in {
-		taken := []delivery{d}
-		for len(b.in) > 0 && len(taken) < cap(b.in) {
-			taken = append(taken, <-b.in)
+	stream, seq := events.Stream{Name: "BENCH", CreatedNS: 1}, uint64(0)
+	return &ourStore{s: s, grouping: newGrouping(func(list []*events.Event) error {
+		for _, e := range list {
+			seq++
+			e.StreamSeq = seq
 		}
-		batch := &events.Batch{Stream: b.stream}
-		for _, d := range taken {
-			b.seq++
-			d.e.StreamSeq = b.seq
-			batch.Events = append(batch.Events, d.e)
-		}
-		_, err := b.s.Append(context.Background(), batch)
-		for _, d := range taken {
-			d.done <- err
-		}
-	}
-}
-
-func (b *batcher) append(e *events.Event) error {
-	done := make(chan error, 1)
-	b.in <- delivery{e, done}
-	return <-done
-}
-
-func (b *batcher) close() error {
-	close(b.in)
-	<-b.ended
-	return b.s.Close()
+		_, err := s.Append(context.Background(), &events.Batch{Stream: stream, Events: list})
+		return err
+	})}, nil
 }
 
 // decoded gives the events of one round, ready for the store.
@@ -161,29 +143,29 @@ func perRound(l *lab, callers int) int { return min(l.events, 200*callers+200) }
 // openAppend compares with the plain log.
 func openAppend(callers int) func(context.Context, *lab) (*contest, error) {
 	return func(_ context.Context, l *lab) (*contest, error) {
-		b, err := newBatcher(l.dir)
+		b, err := newOurStore(l.dir)
 		if err != nil {
 			return nil, err
 		}
-		log, err := newGroupLog(l.dir)
+		log, err := newPlainLog(l.dir)
 		if err != nil {
-			return nil, errors.Join(err, b.close())
+			return nil, errors.Join(err, b.s.Close())
 		}
 		n := perRound(l, callers)
 		return &contest{
 			limit: func(round int) (sample, error) {
 				entries := messages("", round*n, n, callers, l.size)
-				return appenders(callers, n, func(i int) error { return log.append(entries[i].Data) })
+				return appenders(callers, n, func(i int) error { return log.add(entries[i].Data) })
 			},
 			ours:  func(round int) (sample, error) { return b.round(round, n, callers, l.size) },
-			close: func() error { return errors.Join(b.close(), log.f.Close()) },
+			close: func() error { return errors.Join(b.s.Close(), log.f.Close()) },
 		}, nil
 	}
 }
 
-func (b *batcher) round(round, n, callers, size int) (sample, error) {
+func (b *ourStore) round(round, n, callers, size int) (sample, error) {
 	list := decoded(round, n, callers, size)
-	return appenders(callers, n, func(i int) error { return b.append(list[i]) })
+	return appenders(callers, n, func(i int) error { return b.add(list[i]) })
 }
 
 // openPeer compares with a program of the module bench/peers.
@@ -193,7 +175,7 @@ func openPeer(name string, callers int) func(context.Context, *lab) (*contest, e
 		if err != nil {
 			return nil, err
 		}
-		b, err := newBatcher(l.dir)
+		b, err := newOurStore(l.dir)
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
@@ -207,7 +189,7 @@ func openPeer(name string, callers int) func(context.Context, *lab) (*contest, e
 				return p.round(entries, callers)
 			},
 			ours:  func(round int) (sample, error) { return b.round(round, n, callers, l.size) },
-			close: func() error { return errors.Join(b.close(), p.close()) },
+			close: func() error { return errors.Join(b.s.Close(), p.close()) },
 		}, nil
 	}
 }
