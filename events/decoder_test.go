@@ -34,6 +34,27 @@ func TestDecoderKnowsSubjects(t *testing.T) {
 	}
 }
 
+// Events that a decoder made beside one another are what each is by itself, all of
+// them, also when the last one has been made.
+func TestDecodedTogether(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"small", "large"} {
+		d := NewDecoder(DefaultLimits)
+		var messages []Message
+		var together []*Event
+		for n, l := range readLines(t, file) {
+			messages = append(messages, l.message(n))
+			together = append(together, d.Decode(messages[n]))
+		}
+		for n, m := range messages {
+			alone := Decode(m, DefaultLimits)
+			if diff := cmp.Diff(alone, together[n], cmp.AllowUnexported(Event{}, room{})); diff != "" {
+				t.Fatalf("line %d of %s: alone and among others: %s", n+1, file, diff)
+			}
+		}
+	}
+}
+
 // Digests are read as segments reads them.
 func TestParseDigest(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,10 @@ const (
 	maxTokenBytes     = 64        // tenant and chain tokens
 	maxEventIDBytes   = 128
 	maxSafeInteger    = 1<<53 - 1
-	maxKnownSubjects  = 4096 // subjects that a decoder need not read again
-	maxQuotedName     = 64   // bytes of an unknown name shown in a fault
+	maxKnownSubjects  = 4096     // subjects that a decoder need not read again
+	eventsAtOnce      = 16       // events that a decoder makes together
+	stringsAtOnce     = 16 << 10 // bytes of their strings
+	maxQuotedName     = 64       // bytes of an unknown name shown in a fault
 	minOverflowDigits = 300
 )
 

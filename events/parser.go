@@ -14,14 +14,14 @@ import (
 type parser struct {
 	cursor
 	scratch []byte          // for a string being taken out of its escapes
-	strung  strings.Builder // all strings, one behind the other: no more bytes than the payload has
+	strung  strings.Builder // all strings, one behind the other, within the room that there is
 	verdict verdict
 	kind    kindFields
 }
 
 func (p *parser) reset(text []byte, marks []int) {
 	p.cursor.reset(text, marks)
-	p.strung, p.verdict, p.kind = strings.Builder{}, verdict{rank: rankNone}, kindFields{}
+	p.verdict, p.kind = verdict{rank: rankNone}, kindFields{}
 }
 
 // object steps into an object. Of any other value it notes that it has the
@@ -67,9 +67,6 @@ func (p *parser) string(member string) (string, bool) {
 // unquote gives the string that was read last. All strings of an event share one
 // piece of memory.
 func (p *parser) unquote(raw []byte) string {
-	if p.strung.Cap() == 0 {
-		p.strung.Grow(len(p.text))
-	}
 	at := p.strung.Len()
 	p.strung.Write(p.unescaped(raw))
 	return p.strung.String()[at:]
