@@ -152,14 +152,11 @@ func (s *State) append(e *Event) Effect {
 	return effect
 }
 
-// link makes the event's kind the chain's next segment.
+// link makes the event's kind the chain's next segment, which lies in the event.
 func (s *State) link(e *Event) *segments.Segment {
 	chain := segments.Builder{Next: s.Segments, Head: s.Head}
-	link := &struct {
-		segment segments.Segment
-		atMS    uint64
-	}{atMS: e.atMS()}
-	link.segment = chain.Append(e.Kind, &link.atMS)
+	e.room.linkedMS = e.atMS()
+	e.room.segment = chain.Append(e.Kind, &e.room.linkedMS)
 	s.Segments, s.Head = chain.Next, chain.Head
 	switch kind := e.Kind.(type) {
 	case *segments.IntentBound:
@@ -175,7 +172,7 @@ func (s *State) link(e *Event) *segments.Segment {
 		s.Order.place(rankSeal)
 		s.run(kind.RunID)
 	}
-	return &link.segment
+	return &e.room.segment
 }
 
 func (s *State) run(id string) {

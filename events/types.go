@@ -133,6 +133,9 @@ type room struct {
 	step              segments.StepExecuted
 	entryID           string
 	fingerprints      [2]string
+
+	segment  segments.Segment // that the event became
+	linkedMS uint64           // its time
 }
 
 // Preimage holds the raw texts that digests were computed from; nil: absent.
@@ -167,7 +170,7 @@ type Effect struct {
 	Fault    *Fault            // Rejected: why
 	Existing *segments.Digest  // conflict: the digest that holds the id
 	AfterEnd bool              // the chain had ended before
-	Segment  *segments.Segment // set when a segment was appended
+	Segment  *segments.Segment // set when a segment was appended; it lies in the event, until that is applied again
 	Head     *segments.Digest  // head of the chain after the event
 }
 

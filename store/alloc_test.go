@@ -17,12 +17,12 @@ import (
 )
 
 // Pieces of memory that one step takes on its way from the message to the commit,
-// at most. Ours are three to apply it, and less than a half for what is made some at
+// at most. Ours are two to apply it, and less than a half for what is made some at
 // a time, what grows with the chain, and what a transaction takes.
 // Those of bbolt are the paths to the pages of values, copies of keys, and pages.
 const (
-	maxOurs = 3.5
-	maxAll  = 5
+	maxOurs = 2.5
+	maxAll  = 4
 )
 
 // allocEnv makes the test binary the process whose memory is counted. It is one of
