@@ -54,7 +54,7 @@ func parse(args []string, stderr io.Writer) (*options, []string, error) {
 	f.StringVar(&o.dir, "dir", "", "work below this directory, on the disk to be measured; default: the one for temporary files")
 	f.StringVar(&o.open, "open", "", "open the store in this directory, say how long it took, and end (the row start)")
 	f.BoolVar(&o.peak, "peak", false, "run the command that follows, and say its exit code and the bytes of its peak (the memory rows)")
-	f.IntVar(&o.lab.events, "events", 20_000, "events of one round of ingest and drain")
+	f.IntVar(&o.lab.events, "events", 60_000, "events of one round of ingest and drain")
 	f.IntVar(&o.lab.batch, "batch", 0, "most events of one durable transaction; 0: the daemon's choice")
 	f.IntVar(&o.lab.size, "size", 0, "least bytes of an event; 0: a small step, about 460")
 	f.IntVar(&o.lab.segments, "segments", 1_000_000, "segments in the store of the rows start and ingest-large")

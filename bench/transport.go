@@ -26,6 +26,12 @@ type plant struct {
 	stopped bool
 }
 
+// What a publisher has on the way to the broker, unacknowledged, at most.
+const (
+	maxPending      = 4096
+	maxPendingBytes = 4 << 20
+)
+
 // startPlant starts the daemon as chaind serve does, with everything on;
 // http on a port of its own.
 func startPlant(ctx context.Context, dir string, change func(*daemon.Config)) (*plant, error) {
@@ -50,7 +56,7 @@ func startPlant(ctx context.Context, dir string, change func(*daemon.Config)) (*
 	}
 	var err error
 	if p.conn, err = nats.Connect(p.info.NATSURL); err == nil {
-		p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(4096))
+		p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(maxPending))
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -70,14 +76,22 @@ func (p *plant) close() error {
 	return <-p.ended
 }
 
-// bareStream makes a stream like the one of events, below another root.
-func (p *plant) bareStream(ctx context.Context) (jetstream.Stream, error) {
+// pace bounds the bytes on the way. With long events and a bound on their number alone,
+// a round would be published before anything of it is consumed.
+func (p *plant) pace(size int) (err error) {
+	pending := min(maxPending, maxPendingBytes/max(size, 1))
+	p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(max(pending, 1)))
+	return err
+}
+
+// likeStream makes a stream like the one of events, of that name and below that root.
+func (p *plant) likeStream(ctx context.Context, name, root string) (jetstream.Stream, error) {
 	like, err := p.js.Stream(ctx, emitter.DefaultStream)
 	if err != nil {
 		return nil, err
 	}
 	cfg := like.CachedInfo().Config
-	cfg.Name, cfg.Subjects = "BARE", []string{"bare.>"}
+	cfg.Name, cfg.Subjects = name, []string{root + ".>"}
 	return p.js.CreateStream(ctx, cfg)
 }
 
@@ -162,13 +176,18 @@ func (c *course) round(ctx context.Context, p *plant, l *lab, n, chains int) (sa
 	})
 }
 
-// openIngestOf is openIngest with events of so many bytes at least, and fewer of
-// them where they are long.
-func openIngestOf(size, chains int) func(context.Context, *lab) (*contest, error) {
+// roundBytes bounds the payloads of one round, so that the disk is not still busy with
+// one when the next begins.
+const roundBytes = 128 << 20
+
+// ofSize opens a row with events of so many bytes at least, and fewer of them where
+// they are long.
+func ofSize(size int, open func(context.Context, *lab) (*contest, error)) func(context.Context, *lab) (*contest, error) {
 	return func(ctx context.Context, l *lab) (*contest, error) {
-		small := *l
-		small.size, small.events = max(size, l.size), max(min(l.events, l.events*(4<<10)/size), 1)
-		return openIngest(chains)(ctx, &small)
+		sized := *l
+		sized.size = max(size, l.size)
+		sized.events = max(min(l.events, roundBytes/sized.size), 1)
+		return open(ctx, &sized)
 	}
 }
 
@@ -200,15 +219,10 @@ func openIngest(chains int) func(context.Context, *lab) (*contest, error) {
 }
 
 func (p *plant) ingest(ctx context.Context, l *lab, chains int) (*contest, error) {
-	stream, err := p.bareStream(ctx)
+	limit, reading, err := p.bareCourse(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	consumer, reading, err := bareConsumer(ctx, stream, "bare")
-	if err != nil {
-		return nil, err
-	}
-	bare := &course{root: "bare", consumer: consumer}
 	ours := &course{root: events.SubjectRoot}
 	if ours.consumer, err = p.intake(ctx, p.info.StoreID); err != nil {
 		return nil, err
@@ -219,10 +233,23 @@ func (p *plant) ingest(ctx context.Context, l *lab, chains int) (*contest, error
 		}
 	}
 	return &contest{
-		limit: func(int) (sample, error) { return bare.round(ctx, p, l, l.events, chains) },
+		limit: func(int) (sample, error) { return limit.round(ctx, p, l, l.events, chains) },
 		ours:  func(int) (sample, error) { return ours.round(ctx, p, l, l.events, chains) },
 		close: func() error { reading.Stop(); return p.close() },
 	}, nil
+}
+
+// bareCourse is the limit of ingest.
+func (p *plant) bareCourse(ctx context.Context, l *lab) (*course, jetstream.ConsumeContext, error) {
+	if err := p.pace(l.size); err != nil {
+		return nil, nil, err
+	}
+	stream, err := p.likeStream(ctx, "BARE", "bare")
+	if err != nil {
+		return nil, nil, err
+	}
+	consumer, reading, err := bareConsumer(ctx, stream, "bare")
+	return &course{root: "bare", consumer: consumer}, reading, err
 }
 
 // openDrain reads a stored backlog: the client library with a new consumer,
