@@ -174,8 +174,8 @@ func TestLossIsNeverComplete(t *testing.T) {
 			rt.Errorf("without event %d of %v: %s %v", lost, list, got, why)
 		}
 	})
-	if heads < 10 {
-		t.Errorf("heads at the end: %d", heads)
+	if heads == 0 { // of 20 lists at least
+		t.Error("no list has a head at its end")
 	}
 }
 
