@@ -17,8 +17,8 @@ import (
 // recorder does with the events of a stream the least that ours must, and nothing
 // else: it digests each twice, as payload and as segment, writes it to a plain file,
 // waits for the disk, and then acknowledges. The file has its length and its blocks
-// before, so that an fsync has nothing but the bytes to make durable. What it cannot reach on a machine, no
-// ingest can.
+// before, so that an fsync has nothing but the bytes to make durable. Where it falls short of a goal,
+// an intake that does more will hardly reach it.
 type recorder struct {
 	f       *os.File
 	at      int64 // place of the next write
@@ -75,10 +75,7 @@ func (r *recorder) take(g *group, m jetstream.Msg) *group {
 	}
 	g.buf, g.last, g.n = append(append(g.buf, digested[:]...), m.Data()...), m, g.n+1
 	meta, err := m.Metadata()
-	if err != nil {
-		return g
-	}
-	if meta.NumPending == 0 || g.n >= emitter.DefaultBatchEvents || len(g.buf) >= emitter.DefaultBatchBytes {
+	if err != nil || meta.NumPending == 0 || g.n >= emitter.DefaultBatchEvents || len(g.buf) >= emitter.DefaultBatchBytes {
 		r.full <- g
 		return <-r.spare
 	}

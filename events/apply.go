@@ -10,8 +10,10 @@ import (
 // Apply lets the chain take the event, which must be attributed to it, and
 // says what it did. Known is what the store holds about the event's id in this
 // chain; the zero value when the id is unreadable or new. Apply fills in the
-// digests of e.Kind that were left out; nothing of e is kept by the state
-// except copies.
+// digests of e.Kind that were left out and puts the segment into e, where the
+// effect has it: an event must not be applied by two goroutines at once, and
+// applying it again overwrites the segment of the effect before. Nothing of e is
+// kept by the state except copies.
 //
 // Of the event it reads Sum, Verb, Fault, ID, Scope, AtMS (BrokerMS without
 // it), ProducerSeq, Kind, DigestStated, Phase, StepID, Reason, Preimage.Text

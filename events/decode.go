@@ -19,16 +19,18 @@ import (
 // those that outlive the event.
 func Decode(m Message, lim Limits) *Event { return (&Decoder{lim: lim.withDefaults()}).Decode(m) }
 
-// Decoder decodes messages one after the other, reusing its buffers. Events are
-// made some at a time, and their strings, too: who keeps one of them keeps its
-// neighbours. It is not safe for concurrent use.
+// Decoder decodes messages one after the other, reusing its buffers. Events of up
+// to 4 KiB are made some at a time, and their strings, too: who keeps one of them
+// keeps its neighbours, 80 KiB with their payloads. It is not safe for concurrent use.
 type Decoder struct {
 	lim    Limits
 	strict jsontext.Decoder
 	buffer bytes.Buffer
 	prover prover
 	parser parser
-	events []Event          // to be used
+	events []Event          // to be used, by small ones
+	shared strings.Builder  // strings of small events
+	own    strings.Builder  // strings of the last event, when it is large
 	known  map[string]place // what subjects say, of maxKnownSubjects at most; nil: for one message only
 }
 
@@ -45,7 +47,7 @@ func NewDecoder(lim Limits) *Decoder {
 
 // Decode is the same as [Decode].
 func (d *Decoder) Decode(m Message) *Event {
-	e := d.event()
+	e := d.event(len(m.Payload))
 	e.Message, e.Sum = m, segments.Sum(m.Payload)
 	d.subject(e)
 	if e.Fault == nil {
@@ -55,9 +57,10 @@ func (d *Decoder) Decode(m Message) *Event {
 }
 
 // event gives a new event. A few of them at a time take a fifth of what each on its
-// own does, and are garbage together, as their batch is.
-func (d *Decoder) event() *Event {
-	if d.known == nil {
+// own does. Large ones are by themselves: a neighbour that lives on holds on to their
+// payloads.
+func (d *Decoder) event(payload int) *Event {
+	if d.known == nil || payload > maxShared {
 		return new(Event)
 	}
 	if len(d.events) == 0 {
@@ -106,16 +109,18 @@ func (d *Decoder) payload(e *Event) *Fault {
 
 // makeRoom makes room for the strings of one event, which have no more bytes than
 // its payload.
-func (d *Decoder) makeRoom(n int) {
-	strung := &d.parser.strung
-	if strung.Cap()-strung.Len() >= n {
+func (d *Decoder) makeRoom(payload int) {
+	d.own = strings.Builder{}
+	if d.known == nil || payload > maxShared {
+		d.own.Grow(payload)
+		d.parser.strung = &d.own
 		return
 	}
-	*strung = strings.Builder{}
-	if d.known != nil {
-		n = max(n, stringsAtOnce)
+	if d.shared.Cap()-d.shared.Len() < payload {
+		d.shared = strings.Builder{}
+		d.shared.Grow(stringsAtOnce)
 	}
-	strung.Grow(n)
+	d.parser.strung = &d.shared
 }
 
 // text checks a payload up to its nesting: quickly where that settles it, and

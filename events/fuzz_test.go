@@ -43,7 +43,7 @@ func FuzzDecode(f *testing.F) {
 		if again := d.Decode(m); dump(again) != dump(e) {
 			t.Fatal("decodes to something else the second time")
 		}
-		if n := d.parser.strung.Len(); n > len(payload) {
+		if n := d.own.Len() + d.shared.Len(); n > len(payload) {
 			t.Fatalf("%d bytes of strings, which have room for those of the payload", n)
 		}
 		if bytes.Count([]byte(dump(e)), []byte("\ufffd")) > 0 && !mentionsReplacement(payload) {

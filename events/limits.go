@@ -24,7 +24,8 @@ const (
 	maxEventIDBytes   = 128
 	maxSafeInteger    = 1<<53 - 1
 	maxKnownSubjects  = 4096     // subjects that a decoder need not read again
-	eventsAtOnce      = 16       // events that a decoder makes together
+	maxShared         = 4 << 10  // bytes of a payload whose event shares memory with others
+	eventsAtOnce      = 16       // such events that a decoder makes together
 	stringsAtOnce     = 16 << 10 // bytes of their strings
 	maxQuotedName     = 64       // bytes of an unknown name shown in a fault
 	minOverflowDigits = 300

@@ -13,8 +13,8 @@ import (
 // lower.
 type parser struct {
 	cursor
-	scratch []byte          // for a string being taken out of its escapes
-	strung  strings.Builder // all strings, one behind the other, within the room that there is
+	scratch []byte           // for a string being taken out of its escapes
+	strung  *strings.Builder // all strings, one behind the other, within the room that there is
 	verdict verdict
 	kind    kindFields
 }
@@ -65,7 +65,7 @@ func (p *parser) string(member string) (string, bool) {
 }
 
 // unquote gives the string that was read last. All strings of an event share one
-// piece of memory.
+// piece of memory, with those of other events when it is small.
 func (p *parser) unquote(raw []byte) string {
 	at := p.strung.Len()
 	p.strung.Write(p.unescaped(raw))

@@ -127,7 +127,7 @@ type Event struct {
 }
 
 // room is where a decoded event keeps what its fields point to, so that a
-// common one is two pieces of memory: this, and its strings.
+// common one is no piece of memory beside this and its strings.
 type room struct {
 	atMS, producerSeq uint64
 	step              segments.StepExecuted

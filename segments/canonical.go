@@ -164,16 +164,18 @@ func AppendPreimage(dst []byte, seq uint64, prev *Digest, k Kind) []byte {
 	return append(dst, '}')
 }
 
-// Digest returns the SHA-256 of the segment's preimage. It does not allocate,
-// but for preimages over 256 KiB, and now and then for one that is longer than
-// those before.
+// Digest returns the SHA-256 of the segment's preimage. It takes memory of its own
+// for preimages over 256 KiB, and otherwise only until some calls at once, each
+// with the longest preimage, have left theirs for the next, after a collection
+// again.
 func (s *Segment) Digest() Digest {
 	room := preimages.Get().(*[]byte)
-	*room = AppendPreimage((*room)[:0], s.Seq, s.Prev, s.Kind)
-	d := Sum(*room)
-	if cap(*room) <= maxPreimageRoom {
-		preimages.Put(room)
+	preimage := AppendPreimage((*room)[:0], s.Seq, s.Prev, s.Kind)
+	if cap(preimage) <= maxPreimageRoom {
+		*room = preimage
 	}
+	d := Sum(preimage)
+	preimages.Put(room)
 	return d
 }
 

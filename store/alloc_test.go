@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/chaind/chaind/events"
-	"github.com/chaind/chaind/segments"
 )
 
 // Pieces of memory that one step takes on its way from the message to the commit,
@@ -80,16 +78,6 @@ func ingestAllocations(t *testing.T, batch int) (ours, all float64) {
 	ingest(messages[warm:])
 	after := countAllocations(t)
 	return float64(after[0]-before[0]) / (total - warm), float64(after[0]+after[1]-before[0]-before[1]) / (total - warm)
-}
-
-// ordinaryStep is number n of steps that take turns in their chains: what an emitter
-// sends after the first event of a chain, quotes in its source line included.
-func ordinaryStep(n, chains int) events.Message {
-	payload := fmt.Appendf(nil, `{"v":1,"event_id":"01JZ-%d","at_ms":1780000000000,"producer_seq":%d,"kind":{"kind":"step_executed",`+
-		`"step_id":"list","step_index":3,"entry_id":"gh","request_fingerprints":["GET /issues"],"source_line":%q,"parsed_expr_digest":%q}}`,
-		n, n/chains, `x = list(state="open")`, segments.Sum(nil).String())
-	return events.Message{Subject: testKey(fmt.Sprint("c", n%chains)).Subject(events.VerbStep), Payload: payload,
-		StreamSeq: uint64(n + 1), BrokerMS: 1780000000000}
 }
 
 // countAllocations counts those of ingestAllocations so far: first ours, then those

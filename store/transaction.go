@@ -259,6 +259,7 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	w.touched = w.touched[:0]
 	w.asides, w.takenUp = nil, nil
 	w.life, w.ids, w.newJobs, w.newRejections = nil, nil, false, false
+	w.entry = entry{}
 }
 
 // publish lets readers see the committed transaction.
@@ -275,6 +276,7 @@ func (s *Store) publish(w *writer) {
 		s.epochs[name] = ep
 	}
 	w.epochs = make(map[string]*Epoch) // what was in it belongs to the readers now
+	w.entry = entry{}                  // it holds on to its event
 	s.n = w.n
 	s.evict()
 	s.mu.Unlock()
