@@ -17,8 +17,8 @@ import (
 // recorder does with the events of a stream the least that ours must, and nothing
 // else: it digests each twice, as payload and as segment, writes it to a plain file,
 // waits for the disk, and then acknowledges. The file has its length and its blocks
-// before, so that an fsync has nothing but the bytes to make durable. Where it falls short of a goal,
-// an intake that does more will hardly reach it.
+// before, so that an fsync has nothing but the bytes to make durable. Where it falls
+// short of a goal, an intake that does more will hardly reach it.
 type recorder struct {
 	f       *os.File
 	at      int64 // place of the next write
@@ -40,11 +40,6 @@ type group struct {
 }
 
 func startRecorder(ctx context.Context, stream jetstream.Stream, dir string) (*recorder, jetstream.Consumer, error) {
-	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "least", AckPolicy: jetstream.AckAllPolicy, MaxAckPending: 1 << 16})
-	if err != nil {
-		return nil, nil, err
-	}
 	f, err := os.Create(filepath.Join(dir, "least.log"))
 	if err == nil {
 		_, err = f.Write(make([]byte, leastFile))
@@ -60,8 +55,8 @@ func startRecorder(ctx context.Context, stream jetstream.Stream, dir string) (*r
 	r.spare <- &group{}
 	r.writing.Go(r.write)
 	current := <-r.spare
-	r.reading, err = consumer.Consume(func(m jetstream.Msg) { current = r.take(current, m) },
-		jetstream.PullMaxMessagesWithBytesLimit(2*emitter.DefaultBatchEvents, emitter.DefaultBatchBytes))
+	consumer, reading, err := consume(ctx, stream, "least", func(m jetstream.Msg) { current = r.take(current, m) })
+	r.reading = reading
 	return r, consumer, err
 }
 
@@ -119,15 +114,7 @@ func (r *recorder) close() error {
 
 // openLeast is openIngest with the recorder in the place of the daemon's intake.
 func openLeast(ctx context.Context, l *lab) (*contest, error) {
-	p, err := startPlant(ctx, l.dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	c, err := p.least(ctx, l)
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return c, nil
+	return inPlant(ctx, l.dir, nil, func(p *plant) (*contest, error) { return p.least(ctx, l) })
 }
 
 func (p *plant) least(ctx context.Context, l *lab) (*contest, error) {

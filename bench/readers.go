@@ -12,7 +12,6 @@ import (
 
 	"github.com/chaind/chaind/emitter"
 	"github.com/chaind/chaind/events"
-	"github.com/chaind/chaind/internal/daemon"
 )
 
 const (
@@ -26,15 +25,7 @@ const (
 // openReaders measures the intake of one daemon without readers and with them:
 // lists, single chains, segments, and evidence, which the server verifies.
 func openReaders(ctx context.Context, l *lab) (*contest, error) {
-	p, err := startPlant(ctx, l.dir, func(c *daemon.Config) { c.Intake.BatchEvents = l.batch })
-	if err != nil {
-		return nil, err
-	}
-	c, err := p.read(ctx, l)
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return c, nil
+	return inPlant(ctx, l.dir, l.batches, func(p *plant) (*contest, error) { return p.read(ctx, l) })
 }
 
 func (p *plant) read(ctx context.Context, l *lab) (*contest, error) {

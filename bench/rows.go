@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/chaind/chaind/internal/daemon"
 )
 
 // row is one line of work: something of ours, and its limit.
@@ -45,6 +47,9 @@ type lab struct {
 	events, size, batch, segments, walk int
 	dir                                 string // empty, removed after the row
 }
+
+// batches sets the bound on a daemon's transactions.
+func (l *lab) batches(c *daemon.Config) { c.Intake.BatchEvents = l.batch }
 
 const rowTimeout = 30 * time.Minute
 

@@ -64,6 +64,19 @@ func startPlant(ctx context.Context, dir string, change func(*daemon.Config)) (*
 	return p, nil
 }
 
+// inPlant opens a contest in a plant of its own, which the contest's close ends.
+func inPlant(ctx context.Context, dir string, change func(*daemon.Config), open func(*plant) (*contest, error)) (*contest, error) {
+	p, err := startPlant(ctx, dir, change)
+	if err != nil {
+		return nil, err
+	}
+	c, err := open(p)
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return c, nil
+}
+
 func (p *plant) close() error {
 	if p.stopped {
 		return nil
@@ -95,21 +108,26 @@ func (p *plant) likeStream(ctx context.Context, name, root string) (jetstream.St
 	return p.js.CreateStream(ctx, cfg)
 }
 
-// bareConsumer reads with the client library, does nothing with what it reads,
-// and acknowledges per batch. It asks for as many bytes at once as the intake
-// does: the broker closes a connection for which it holds 64 MiB.
+// bareConsumer reads, does nothing with what it reads, and acknowledges per batch.
 func bareConsumer(ctx context.Context, stream jetstream.Stream, name string) (jetstream.Consumer, jetstream.ConsumeContext, error) {
+	return consume(ctx, stream, name, func(m jetstream.Msg) {
+		meta, err := m.Metadata()
+		if err == nil && (meta.Sequence.Stream%emitter.DefaultBatchEvents == 0 || meta.NumPending == 0) {
+			_ = m.Ack()
+		}
+	})
+}
+
+// consume reads a stream with the client library. It asks for as many bytes at once
+// as the intake does: the broker closes a connection for which it holds 64 MiB.
+func consume(ctx context.Context, stream jetstream.Stream, name string, handle jetstream.MessageHandler) (jetstream.Consumer, jetstream.ConsumeContext, error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: name, AckPolicy: jetstream.AckAllPolicy, MaxAckPending: 1 << 16})
 	if err != nil {
 		return nil, nil, err
 	}
-	reading, err := consumer.Consume(func(m jetstream.Msg) {
-		meta, err := m.Metadata()
-		if err == nil && (meta.Sequence.Stream%emitter.DefaultBatchEvents == 0 || meta.NumPending == 0) {
-			_ = m.Ack()
-		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(2*emitter.DefaultBatchEvents, emitter.DefaultBatchBytes))
+	reading, err := consumer.Consume(handle,
+		jetstream.PullMaxMessagesWithBytesLimit(2*emitter.DefaultBatchEvents, emitter.DefaultBatchBytes))
 	return consumer, reading, err
 }
 
@@ -206,15 +224,7 @@ func openIngestLarge(chains int) func(context.Context, *lab) (*contest, error) {
 // library another one of the same broker.
 func openIngest(chains int) func(context.Context, *lab) (*contest, error) {
 	return func(ctx context.Context, l *lab) (*contest, error) {
-		p, err := startPlant(ctx, l.dir, func(c *daemon.Config) { c.Intake.BatchEvents = l.batch })
-		if err != nil {
-			return nil, err
-		}
-		c, err := p.ingest(ctx, l, chains)
-		if err != nil {
-			return nil, errors.Join(err, p.close())
-		}
-		return c, nil
+		return inPlant(ctx, l.dir, l.batches, func(p *plant) (*contest, error) { return p.ingest(ctx, l, chains) })
 	}
 }
 
@@ -255,15 +265,8 @@ func (p *plant) bareCourse(ctx context.Context, l *lab) (*course, jetstream.Cons
 // openDrain reads a stored backlog: the client library with a new consumer,
 // and the daemon with an empty store, each from the first message on.
 func openDrain(ctx context.Context, l *lab) (*contest, error) {
-	p, err := startPlant(ctx, l.dir, func(c *daemon.Config) { c.Intake.Off = true })
-	if err != nil {
-		return nil, err
-	}
-	c, err := p.drain(ctx, l)
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return c, nil
+	return inPlant(ctx, l.dir, func(c *daemon.Config) { c.Intake.Off = true },
+		func(p *plant) (*contest, error) { return p.drain(ctx, l) })
 }
 
 func (p *plant) drain(ctx context.Context, l *lab) (*contest, error) {

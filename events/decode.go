@@ -56,11 +56,14 @@ func (d *Decoder) Decode(m Message) *Event {
 	return e
 }
 
+// shares: an event with so many bytes of payload is made together with others.
+func (d *Decoder) shares(payload int) bool { return d.known != nil && payload <= maxShared }
+
 // event gives a new event. A few of them at a time take a fifth of what each on its
 // own does. Large ones are by themselves: a neighbour that lives on holds on to their
 // payloads.
 func (d *Decoder) event(payload int) *Event {
-	if d.known == nil || payload > maxShared {
+	if !d.shares(payload) {
 		return new(Event)
 	}
 	if len(d.events) == 0 {
@@ -111,7 +114,7 @@ func (d *Decoder) payload(e *Event) *Fault {
 // its payload.
 func (d *Decoder) makeRoom(payload int) {
 	d.own = strings.Builder{}
-	if d.known == nil || payload > maxShared {
+	if !d.shares(payload) {
 		d.own.Grow(payload)
 		d.parser.strung = &d.own
 		return

@@ -2,6 +2,8 @@ package events
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,12 +29,10 @@ func appendUnescaped(dst, quoted []byte) []byte {
 			rest = rest[2:]
 			continue
 		}
-		unit := rune(0)
-		for _, c := range rest[2:6] {
-			unit = unit<<4 | rune(hexValue(c))
-		}
-		if utf8.ValidRune(unit) {
-			dst = utf8.AppendRune(dst, unit)
+		var unit [2]byte
+		_, _ = hex.Decode(unit[:], rest[2:6]) // valid: checked before
+		if r := rune(binary.BigEndian.Uint16(unit[:])); utf8.ValidRune(r) {
+			dst = utf8.AppendRune(dst, r)
 			rest = rest[6:]
 			continue
 		}
@@ -40,8 +40,5 @@ func appendUnescaped(dst, quoted []byte) []byte {
 		rest = rest[12:]
 	}
 }
-
-// hexValue is the value of a hexadecimal digit of either case.
-func hexValue(c byte) byte { return c&15 + c>>6*9 }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

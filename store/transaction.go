@@ -259,7 +259,6 @@ func (w *writer) reset(s *Store, tx *bbolt.Tx) {
 	w.touched = w.touched[:0]
 	w.asides, w.takenUp = nil, nil
 	w.life, w.ids, w.newJobs, w.newRejections = nil, nil, false, false
-	w.entry = entry{}
 }
 
 // publish lets readers see the committed transaction.
