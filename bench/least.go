@@ -2,26 +2,28 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chaind/chaind/emitter"
+	"github.com/chaind/chaind/segments"
 )
 
 // recorder does with the events of a stream the least that ours must, and nothing
-// else: it digests each twice, as payload and as segment, writes it to a plain file,
-// waits for the disk, and then acknowledges. The file has its length and its blocks
-// before, so that an fsync has nothing but the bytes to make durable. Where it falls
-// short of a goal, an intake that does more will hardly reach it.
+// else: it digests each twice, as payload and as segment, writes it to the end of a
+// plain file, waits for the disk, acknowledges, and sends each chain that was touched a
+// receipt of two digests. The file grows, since evidence is kept: the file system finds
+// new blocks for it, as for the broker's. Where it falls short of a goal, an intake that
+// does more will hardly reach it.
 type recorder struct {
+	conn    *nats.Conn
 	f       *os.File
-	at      int64 // place of the next write
 	reading jetstream.ConsumeContext
 	writing sync.WaitGroup
 	full    chan *group // to be made durable
@@ -29,30 +31,24 @@ type recorder struct {
 	err     error // of the goroutine that writes
 }
 
-const leastFile = 256 << 20 // bytes, written over from the start when it is full
-
 // group is what one fsync covers.
 type group struct {
 	buf   []byte
+	heads map[string]segments.Digest // by subject
 	last  jetstream.Msg
 	n     int
 	since time.Time // of the first one
 }
 
-func startRecorder(ctx context.Context, stream jetstream.Stream, dir string) (*recorder, jetstream.Consumer, error) {
+func startRecorder(ctx context.Context, conn *nats.Conn, stream jetstream.Stream, dir string) (*recorder, jetstream.Consumer, error) {
 	f, err := os.Create(filepath.Join(dir, "least.log"))
-	if err == nil {
-		_, err = f.Write(make([]byte, leastFile))
-	}
-	if err == nil {
-		err = f.Sync()
-	}
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorder{f: f, full: make(chan *group), spare: make(chan *group, 2)}
-	r.spare <- &group{}
-	r.spare <- &group{}
+	r := &recorder{conn: conn, f: f, full: make(chan *group), spare: make(chan *group, 2)}
+	for range cap(r.spare) {
+		r.spare <- &group{heads: map[string]segments.Digest{}}
+	}
 	r.writing.Go(r.write)
 	current := <-r.spare
 	consumer, reading, err := consume(ctx, stream, "least", func(m jetstream.Msg) { current = r.take(current, m) })
@@ -63,12 +59,12 @@ func startRecorder(ctx context.Context, stream jetstream.Stream, dir string) (*r
 // take adds a message to the group, which goes to the disk when it is full, or old
 // enough and the goroutine that writes is free, as with ours.
 func (r *recorder) take(g *group, m jetstream.Msg) *group {
-	digested := sha256.Sum256(m.Data())
-	digested = sha256.Sum256(m.Data())
+	sum, head := segments.Sum(m.Data()), segments.Sum(m.Data())
+	g.heads[m.Subject()] = head
 	if g.n == 0 {
 		g.since = time.Now()
 	}
-	g.buf, g.last, g.n = append(append(g.buf, digested[:]...), m.Data()...), m, g.n+1
+	g.buf, g.last, g.n = append(append(g.buf, sum[:]...), m.Data()...), m, g.n+1
 	meta, err := m.Metadata()
 	if err != nil || meta.NumPending == 0 || g.n >= emitter.DefaultBatchEvents || len(g.buf) >= emitter.DefaultBatchBytes {
 		r.full <- g
@@ -87,19 +83,20 @@ func (r *recorder) take(g *group, m jetstream.Msg) *group {
 
 func (r *recorder) write() {
 	for g := range r.full {
-		if r.at+int64(len(g.buf)) > leastFile {
-			r.at = 0
-		}
-		_, err := r.f.WriteAt(g.buf, r.at)
-		r.at += int64(len(g.buf))
+		_, err := r.f.Write(g.buf)
 		if err == nil {
 			err = r.f.Sync()
 		}
 		if err == nil {
 			err = g.last.Ack()
 		}
+		for subject, head := range g.heads {
+			receipt := head.AppendHex(head.AppendHex(make([]byte, 0, 4*len(head))))
+			err = errors.Join(err, r.conn.Publish("receipts."+subject, receipt))
+		}
 		r.err = errors.Join(r.err, err)
-		*g = group{buf: g.buf[:0]}
+		clear(g.heads)
+		*g = group{buf: g.buf[:0], heads: g.heads}
 		r.spare <- g
 	}
 }
@@ -109,16 +106,18 @@ func (r *recorder) close() error {
 	<-r.reading.Closed()
 	close(r.full)
 	r.writing.Wait()
+	r.conn.Close()
 	return errors.Join(r.err, r.f.Close())
 }
 
 // openLeast is openIngest with the recorder in the place of the daemon's intake.
-func openLeast(ctx context.Context, l *lab) (*contest, error) {
-	return inPlant(ctx, l.dir, nil, func(p *plant) (*contest, error) { return p.least(ctx, l) })
+func openLeast(chains int) func(context.Context, *lab) (*contest, error) {
+	return func(ctx context.Context, l *lab) (*contest, error) {
+		return inPlant(ctx, l.dir, nil, func(p *plant) (*contest, error) { return p.least(ctx, l, chains) })
+	}
 }
 
-func (p *plant) least(ctx context.Context, l *lab) (*contest, error) {
-	const chains = 64
+func (p *plant) least(ctx context.Context, l *lab, chains int) (*contest, error) {
 	limit, reading, err := p.bareCourse(ctx, l)
 	if err != nil {
 		return nil, err
@@ -127,8 +126,13 @@ func (p *plant) least(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, consumer, err := startRecorder(ctx, stream, l.dir)
+	conn, err := nats.Connect(p.info.NATSURL) // for receipts, as a daemon has one of its own
 	if err != nil {
+		return nil, err
+	}
+	r, consumer, err := startRecorder(ctx, conn, stream, l.dir)
+	if err != nil {
+		conn.Close()
 		return nil, err
 	}
 	least := &course{root: "least", consumer: consumer}

@@ -118,7 +118,7 @@ func (s *State) effect(v Verdict, afterEnd bool) Effect {
 // bind takes what any event that takes effect may bring along.
 func (s *State) bind(e *Event) {
 	if s.Scope == nil && e.Scope != nil {
-		s.Scope = cloneScope(e.Scope)
+		s.Scope = cloneScope(e.Scope, &s.Key)
 	}
 	if e.Anchors != nil {
 		s.Anchors = segments.Anchors{

@@ -83,11 +83,21 @@ func sameScope(a, b *segments.Scope) bool {
 	return x == y
 }
 
-// cloneScope copies the scope out of the payload's strings.
-func cloneScope(s *segments.Scope) *segments.Scope {
+// cloneScope copies the scope out of the payload's strings. What the key says too is
+// the key's, and the rest lies together: a daemon keeps the scope of each open chain.
+func cloneScope(s *segments.Scope, key *Key) *segments.Scope {
 	c := *s
-	c.TenantID, c.PromptHash, c.ExecuteSessionID = clone(s.TenantID), clone(s.PromptHash), clone(s.ExecuteSessionID)
-	c.CatalogCGSHash, c.EntryID = clone(s.CatalogCGSHash), clone(s.EntryID)
+	c.TenantID, c.PromptHash, c.ExecuteSessionID = cloneUnless(s.TenantID, key.Tenant), cloneUnless(s.PromptHash, key.PromptHash), cloneUnless(s.ExecuteSessionID, key.Session)
+	own := s.CatalogCGSHash + s.EntryID
+	c.CatalogCGSHash, c.EntryID = own[:len(s.CatalogCGSHash)], own[len(s.CatalogCGSHash):]
 	c.LogicalSessionID = cloneOptional(s.LogicalSessionID)
 	return &c
+}
+
+// cloneUnless is a copy of s, or kept where that says the same.
+func cloneUnless(s, kept string) string {
+	if s == kept {
+		return kept
+	}
+	return clone(s)
 }

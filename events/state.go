@@ -59,7 +59,7 @@ type State struct {
 	LastEventID string  // last event answered, duplicates and rejections included; "": unreadable
 	LastSeq     *uint64 // its producer_seq; nil: none
 
-	index   map[string]int // step id to its place in Steps; built when needed
+	index   map[string]int // step id to its place in Steps; nil while they are few
 	tracked trackedBytes
 }
 
@@ -111,29 +111,50 @@ func (s *State) Conformity() (Conformity, []string) {
 // step finds or makes the tally of a step id; at is -1 when the limits are
 // reached and the untold sums count instead.
 func (s *State) step(id string) (tally *StepTally, at int) {
-	if s.index == nil {
-		s.buildIndex()
-	}
-	if i, ok := s.index[id]; ok {
+	if i := s.findStep(id); i >= 0 {
 		return &s.Steps[i], i
+	}
+	if s.tracked.steps == 0 {
+		for i := range s.Steps {
+			s.tracked.steps += len(s.Steps[i].StepID)
+		}
 	}
 	if len(s.Steps) >= MaxTrackedSteps || s.tracked.steps+len(id) > MaxTrackedBytes {
 		return &s.UntoldSteps, -1
 	}
 	id = strings.Clone(id)
 	s.tracked.steps += len(id)
-	s.index[id] = len(s.Steps)
+	if s.index != nil {
+		s.index[id] = len(s.Steps)
+	}
 	s.Steps = append(s.Steps, StepTally{StepID: id})
 	return &s.Steps[len(s.Steps)-1], len(s.Steps) - 1
 }
 
-func (s *State) buildIndex() {
-	s.index = make(map[string]int, len(s.Steps))
-	s.tracked.steps = 0
-	for i := range s.Steps {
-		s.index[s.Steps[i].StepID] = i
-		s.tracked.steps += len(s.Steps[i].StepID)
+// fewSteps are looked through one by one: a map takes more, and each of the many
+// states that a daemon keeps would have one.
+const fewSteps = 8
+
+// findStep is the place of a step id in Steps; -1: it is not there.
+func (s *State) findStep(id string) int {
+	if len(s.Steps) <= fewSteps {
+		for i := range s.Steps {
+			if s.Steps[i].StepID == id {
+				return i
+			}
+		}
+		return -1
 	}
+	if s.index == nil {
+		s.index = make(map[string]int, len(s.Steps))
+		for i := range s.Steps {
+			s.index[s.Steps[i].StepID] = i
+		}
+	}
+	if i, ok := s.index[id]; ok {
+		return i
+	}
+	return -1
 }
 
 func clone(s string) string { return strings.Clone(s) }

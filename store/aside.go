@@ -120,7 +120,7 @@ func (w *writer) setAside(c *chain, err error) error {
 	if err == nil || !ofOneChain(err) {
 		return err
 	}
-	a := &aside{no: c.next.no, key: c.next.last.key, why: err.Error(), pending: slices.Clone(c.next.pending)}
+	a := &aside{no: c.next.no, key: *c.next.key, why: err.Error(), pending: slices.Clone(c.next.pending)}
 	if err := w.putAside(a); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (s *Store) takeUp() error {
 	var whole []*aside
 	err := s.view(func(v *view) error {
 		for _, a := range slices.SortedFunc(maps.Values(s.aside), func(a, b *aside) int { return cmp.Compare(a.no, b.no) }) {
-			if _, _, _, err := v.replay(&chainView{no: a.no, pending: a.pending}); err == nil {
+			if _, _, _, err := v.replay(&chainView{no: a.no, key: &a.key, pending: a.pending}); err == nil {
 				whole = append(whole, a)
 			} else if !ofOneChain(err) {
 				return err
@@ -194,7 +194,7 @@ func (s *Store) takeUp() error {
 
 // takeUp brings the stored state of a chain up to date, which needs all its values.
 func (w *writer) takeUp(a *aside) error {
-	c := &chain{next: chainView{no: a.no}}
+	c := &chain{next: chainView{no: a.no, key: &a.key}}
 	rec, err := w.chainRecord(a.no)
 	if err != nil {
 		return err

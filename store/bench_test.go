@@ -225,8 +225,8 @@ func BenchmarkOpen(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.flush.pending = 1 << 20
-	for seq := uint64(1); seq < s.flush.tail; seq += 4096 {
+	s.flush = flushLimits{tail: 1 << 30, pending: 1 << 20} // nothing is flushed
+	for seq := uint64(1); seq < defaultFlush.tail; seq += 4096 {
 		batch := &events.Batch{Stream: testStream}
 		for i := range uint64(4096) {
 			batch.Events = append(batch.Events, step(fmt.Sprint("c", (seq+i)%1000), fmt.Sprint(seq+i), seq+i))

@@ -28,7 +28,6 @@ type pend struct {
 
 // standing is where a chain stands, beside its state.
 type standing struct {
-	key          events.Key
 	firstArrival uint64
 	lastArrival  uint64 // of the last entry that the stored state has in it; 0: none
 	epoch        uint32 // of that entry
@@ -38,7 +37,6 @@ type standing struct {
 }
 
 func (s *standing) fields(c *codec) {
-	c.key(&s.key)
 	c.uint(&s.firstArrival)
 	c.uint(&s.lastArrival)
 	c.uint32(&s.epoch)
@@ -92,11 +90,13 @@ func (e *entry) lists() uint8 {
 
 // chainRecord is a value of the chain table: the chain as of its last flush.
 type chainRecord struct {
+	key events.Key
 	standing
 	state []byte // encoded State; empty: nothing has been flushed yet
 }
 
 func (r *chainRecord) fields(c *codec) {
+	c.key(&r.key)
 	r.standing.fields(c)
 	c.bytes(&r.state)
 }
@@ -105,9 +105,16 @@ func (r *chainRecord) fields(c *codec) {
 // what lies beyond their length ever changes.
 type chainView struct {
 	no      uint64
-	stored  standing // as of the last flush
-	pending []pend   // entries since
-	last    standing // with the pending entries
+	key     *events.Key // never changed; one for all copies, since the collector looks at each
+	stored  standing    // as of the last flush
+	pending []pend      // entries since
+	last    standing    // with the pending entries
+}
+
+// view is a chain of which the database has everything.
+func (r *chainRecord) view(no uint64) chainView {
+	key := r.key
+	return chainView{no: no, key: &key, stored: r.standing, last: r.standing}
 }
 
 // chain is a chain that the writer has in memory.
@@ -182,7 +189,7 @@ func nameKey(k events.Key) []byte {
 func (v *view) replay(cv *chainView) (*events.State, []heldID, standing, error) {
 	rec, err := v.chainRecord(cv.no)
 	if err != nil {
-		return nil, nil, standing{}, inChain(err, cv.last.key)
+		return nil, nil, standing{}, inChain(err, *cv.key)
 	}
 	return v.replayFrom(rec, cv)
 }

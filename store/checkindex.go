@@ -162,7 +162,7 @@ func (c *checker) runOf(v *view, k, payload []byte, cv chainView, inMemory bool)
 		if err != nil {
 			return err
 		}
-		cv = chainView{no: no, stored: rec.standing, last: rec.standing}
+		cv = rec.view(no)
 	}
 	arrivals, err := v.arrivals(&cv, listSegments, r.Seq, 1)
 	if err != nil || len(arrivals) == 0 && cv.last.lastArrival == 0 {

@@ -14,9 +14,14 @@ import (
 // opened, over the entries from counters.tail on, of which there are never many.
 type flushLimits struct {
 	tail    uint64 // entries that opening reads again, at most, and a transaction's worth
-	slack   uint64 // how far below the limit the tail goes once it is cut, so that chains which began together are written together, as neighbours
+	slack   uint64 // how far below the limit a cut takes the tail, so that many chains are written as neighbours; cutting begins as far below it
 	pending int    // entries that one chain's state is rebuilt from, at most, and a transaction's worth
 }
+
+// cutAtLeast is how many chains that hold back the tail a transaction flushes
+// beside as many as it has entries: all at once would stop the intake for as long
+// as a third of a second.
+const cutAtLeast = 64
 
 // flushDue flushes the chains that ended, those with many pending entries, and
 // those that hold back the tail.
@@ -33,7 +38,7 @@ func (w *writer) flushDue() error {
 	slices.SortFunc(due, func(a, b *chain) int { return cmp.Compare(a.next.no, b.next.no) })
 	for _, c := range due {
 		if err := w.setAside(c, w.flush(c)); err != nil {
-			return inChain(err, c.next.last.key)
+			return inChain(err, *c.next.key)
 		}
 	}
 	return nil
@@ -49,24 +54,44 @@ type dirtyMark struct {
 
 func (m dirtyMark) stale() bool { return m.c.firstPending() != m.first }
 
-// holdingBack finds the chains whose oldest pending entry is too old.
+// holdingBack finds the chains whose oldest pending entry is too old, some of them
+// in each transaction, in the order of their numbers, and all once the tail is at
+// its limit.
 func (w *writer) holdingBack() []*chain {
-	oldest := w.oldestDirty()
-	if oldest == 0 || oldest+w.s.flush.tail > w.n.arrivals {
-		return nil
+	s, oldest := w.s, w.oldestDirty()
+	if len(s.cut) == 0 && oldest != 0 && oldest+s.flush.tail <= w.n.arrivals+s.flush.slack {
+		s.cut = w.olderThan(max(oldest+2*s.flush.slack, w.n.arrivals+s.flush.slack-s.flush.tail))
+	}
+	most := cutAtLeast + int(w.n.arrivals-s.n.arrivals)
+	if oldest != 0 && oldest+s.flush.tail <= w.n.arrivals {
+		most = len(s.cut)
 	}
 	var due []*chain
+	for len(s.cut) > 0 && len(due) < most {
+		m := s.cut[0]
+		if s.cut = s.cut[1:]; m.stale() || m.c.flushed {
+			continue
+		}
+		due = append(due, m.c)
+		w.touch(m.c)
+		m.c.flushed = true
+	}
+	return due
+}
+
+// olderThan are the marks of chains with an entry pending since before arrival.
+func (w *writer) olderThan(arrival uint64) []dirtyMark {
+	var old []dirtyMark
 	for _, m := range w.s.dirty {
-		if m.first+w.s.flush.tail-w.s.flush.slack > w.n.arrivals {
+		if m.first >= arrival {
 			break
 		}
 		if !m.stale() && !m.c.flushed {
-			due = append(due, m.c)
-			w.touch(m.c)
-			m.c.flushed = true
+			old = append(old, m)
 		}
 	}
-	return due
+	slices.SortFunc(old, func(a, b dirtyMark) int { return cmp.Compare(a.c.next.no, b.c.next.no) })
+	return old
 }
 
 // oldestDirty is the first pending entry of any chain that is not flushed in
@@ -116,7 +141,7 @@ func (w *writer) flush(c *chain) error {
 	if w.state, err = c.state.AppendBinary(w.state[:0]); err != nil {
 		return err
 	}
-	rec := chainRecord{standing: c.next.last, state: w.state}
+	rec := chainRecord{key: *c.next.key, standing: c.next.last, state: w.state}
 	if err := w.write(tableChains, key64(c.next.no), &rec); err != nil {
 		return err
 	}
@@ -186,7 +211,7 @@ func (w *writer) fetch(key events.Key) (*chain, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &chain{next: chainView{no: no, stored: rec.standing, last: rec.standing}}, nil
+		return &chain{next: rec.view(no)}, nil
 	}
 	w.n.chains++
 	no = w.n.chains
@@ -195,11 +220,11 @@ func (w *writer) fetch(key events.Key) (*chain, error) {
 	}
 	// The record without state says whose number this is: the journal knows
 	// numbers only.
-	rec := chainRecord{standing: standing{key: key}}
+	rec := chainRecord{key: key}
 	if err := w.write(tableChains, key64(no), &rec); err != nil {
 		return nil, err
 	}
-	return &chain{next: chainView{no: no, stored: rec.standing, last: rec.standing}}, nil
+	return &chain{next: rec.view(no)}, nil
 }
 
 // load makes sure that the chain's state is in memory.

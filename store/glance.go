@@ -37,11 +37,11 @@ func (w *watched) note(arrivals uint64) {
 }
 
 // look takes the glance of a state.
-func look(state *events.State, last *standing) *glance {
+func look(key *events.Key, state *events.State, last *standing) *glance {
 	conformity, _ := state.Conformity()
 	coverage, _ := state.Coverage()
 	return &glance{last: *last, begins: state.Begins(), sum: ChainSummary{
-		Key: last.key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity, Segments: state.Segments,
+		Key: *key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity, Segments: state.Segments,
 		Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates, Late: state.Late, Rejected: state.Rejected,
 		Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Anchors: state.Anchors,
 		LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}}
@@ -86,7 +86,7 @@ func (s *Store) glance(v *view, key events.Key, m *memory) (*glance, uint64, err
 	if err != nil {
 		return nil, 0, err
 	}
-	made := look(state, &last)
+	made := look(&key, state, &last)
 	s.keepGlance(made)
 	return made, cv.no, nil
 }
@@ -96,7 +96,7 @@ func (s *Store) glance(v *view, key events.Key, m *memory) (*glance, uint64, err
 func (s *Store) keepGlance(g *glance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.chains[g.last.key]; c != nil && c.view.last.lastArrival == g.last.lastArrival {
+	if c := s.chains[g.sum.Key]; c != nil && c.view.last.lastArrival == g.last.lastArrival {
 		c.glance = g
 	}
 }
@@ -117,7 +117,7 @@ func (s *Store) summary(v *view, key events.Key, m *memory) (*ChainSummary, erro
 	}
 	cv := m.view
 	if !m.there {
-		cv = chainView{no: no, stored: g.last, last: g.last}
+		cv = chainView{no: no, key: &key, stored: g.last, last: g.last}
 	}
 	own, err := v.missed(&cv, 0, math.MaxInt)
 	if err != nil {

@@ -66,4 +66,4 @@ const (
 // a second. Where 100,000 chains take turns, a chain has an entry or two in its
 // turn with a tail of that length, and three with this one, which is a fifth of
 // what an event then costs.
-var defaultFlush = flushLimits{tail: 1 << 18, slack: 1 << 15, pending: 256}
+var defaultFlush = flushLimits{tail: 1 << 19, slack: 1 << 15, pending: 256}

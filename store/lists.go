@@ -41,7 +41,7 @@ func decodeArrivals(payload []byte) ([]uint64, error) {
 func (v *view) arrivals(cv *chainView, l listing, from uint64, limit int) ([]uint64, error) {
 	out, err := v.storedArrivals(cv.no, l, from, limit)
 	if err != nil {
-		return nil, inChain(err, cv.last.key)
+		return nil, inChain(err, *cv.key)
 	}
 	// What follows in memory is counted from the ordinal at which the view was
 	// last flushed. A newer flush may have stored some of it, which the

@@ -63,7 +63,7 @@ type missed struct {
 // limit of them.
 func (v *view) missed(cv *chainView, after uint64, limit int) (m missed, err error) {
 	held := holders{view: v, cv: cv}
-	err = v.eachMissed(cv.last.key, missedDamaged, after+1, func(id uint64, l *LostRange) (bool, error) {
+	err = v.eachMissed(*cv.key, missedDamaged, after+1, func(id uint64, l *LostRange) (bool, error) {
 		r, err := v.rejection(id)
 		if err != nil {
 			return false, err
@@ -85,7 +85,7 @@ func (v *view) missed(cv *chainView, after uint64, limit int) (m missed, err err
 	if err != nil {
 		return missed{}, err
 	}
-	err = v.eachMissed(cv.last.key, missedOutOfOrder, 0, func(_ uint64, l *LostRange) (bool, error) {
+	err = v.eachMissed(*cv.key, missedOutOfOrder, 0, func(_ uint64, l *LostRange) (bool, error) {
 		m.add(cv, l)
 		return len(m.lost) < maxLostPerChain, nil
 	})
@@ -159,7 +159,7 @@ func (h *holders) entry(id string) (*entry, error) {
 			by, err = h.view.storedID(b.Cursor(), h.cv.no, id)
 		}
 		if err != nil {
-			return nil, inChain(err, h.cv.last.key)
+			return nil, inChain(err, *h.cv.key)
 		}
 	}
 	if !by.held || by.arrival == 0 {

@@ -58,7 +58,7 @@ func (v *view) stored(key events.Key, cv *chainView) error {
 	case rec.lastArrival == 0:
 		return notFound(key) // begun by a commit that is not published yet
 	}
-	*cv = chainView{no: no, stored: rec.standing, last: rec.standing}
+	*cv = rec.view(no)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (v *view) chain(cv *chainView) (*ChainRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ChainRecord{Key: last.key, State: state, FirstArrival: last.firstArrival,
+	r := &ChainRecord{Key: *cv.key, State: state, FirstArrival: last.firstArrival,
 		LastArrival: last.lastArrival, Epoch: last.epoch, StreamSeq: last.streamSeq}
 	if r.Fixed, err = v.fixed(cv.no); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (s *Store) recover() error {
 	s.mu.Lock()
 	s.chains, s.epochs, s.n, s.aside = chains, epochs, n, t.asides
 	s.mu.Unlock()
-	s.dirty, s.recent, s.stale, s.idSlots = t.dirty, list.New(), false, 0
+	s.dirty, s.cut, s.recent, s.stale, s.idSlots = t.dirty, nil, list.New(), false, 0
 	s.unread = slices.Collect(maps.Values(t.unread))
 	s.renew.Store(true) // as far as the last attempt took note of it
 	return nil
@@ -141,7 +141,7 @@ func (t *tail) add(e *entry) error {
 		if err != nil {
 			return err
 		}
-		c = &chain{next: chainView{no: e.chain, stored: rec.standing, last: rec.standing}}
+		c = &chain{next: rec.view(e.chain)}
 		t.byNumber[e.chain] = c
 	}
 	if e.Arrival <= c.next.stored.lastArrival {
@@ -149,7 +149,7 @@ func (t *tail) add(e *entry) error {
 	}
 	if len(c.next.pending) == 0 {
 		t.dirty = append(t.dirty, dirtyMark{c, e.Arrival})
-		t.chains[c.next.last.key] = c
+		t.chains[*c.next.key] = c
 	}
 	lists := e.lists()
 	c.next.pending = append(c.next.pending, pend{e.Arrival, lists})

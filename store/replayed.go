@@ -54,7 +54,7 @@ func (v *view) current(cv *chainView) (*events.State, standing, error) {
 	}
 	rec, err := v.chainRecord(cv.no)
 	if err != nil {
-		return nil, standing{}, inChain(err, cv.last.key)
+		return nil, standing{}, inChain(err, *cv.key)
 	}
 	if k := v.replays.get(cv.no); k.lastArrival > rec.lastArrival && k.lastArrival <= v.horizon {
 		rec.standing, rec.state = k.standing, k.state

@@ -96,7 +96,7 @@ func (w *writer) indexRun(c *chain, s *segments.Segment) error {
 	key := runKey(run.RunID, c.next.no)
 	known, err := w.get(tableRuns, key)
 	if err != nil && ofOneChain(err) {
-		w.s.noteDamage(c.next.last.key, err) // the check has it; the chain is whole
+		w.s.noteDamage(*c.next.key, err) // the check has it; the chain is whole
 		return nil
 	}
 	if known != nil || err != nil {

@@ -61,8 +61,8 @@ type trial struct {
 }
 
 func newTrial(s *Store, e *events.Event) trial {
-	c := &chain{state: events.NewState(e.Key), next: chainView{no: 700, pending: []pend{{3, 1}}}}
-	c.next.last = standing{key: e.Key, firstArrival: 3, lastArrival: 3, epoch: 299}
+	c := &chain{state: events.NewState(e.Key), next: chainView{no: 700, key: &e.Key, pending: []pend{{3, 1}}}}
+	c.next.last = standing{firstArrival: 3, lastArrival: 3, epoch: 299}
 	c.state.LastEventID = e.ID
 	return trial{&writer{view: newView(nil), s: s, n: counters{arrivals: 1 << 20}}, c}
 }

@@ -112,6 +112,7 @@ type Store struct {
 	damage   string // of the chain found last
 
 	dirty  []dirtyMark // writer's: chains by their oldest pending entry
+	cut    []dirtyMark // writer's: chains that are being flushed to shorten the tail, by number
 	recent *list.List  // writer's: chains with a state in memory, last used first
 
 	unread []*aside // writer's: chains to be set aside in the next transaction

@@ -295,7 +295,7 @@ func (c *chain) publish(s *Store) {
 	wasDirty := len(c.view.pending) != 0 && !c.flushed
 	c.view, c.glance = c.next, nil
 	if c.watched.until.Load() > s.n.arrivals && c.state != nil {
-		c.glance = look(c.state, &c.view.last)
+		c.glance = look(c.view.key, c.state, &c.view.last)
 	}
 	c.touched, c.flushed = false, false
 	if first := c.firstPending(); first != 0 && !wasDirty {
@@ -315,7 +315,7 @@ func (s *Store) forget(c *chain) {
 	c.state = nil
 	s.forgetIDs(c)
 	if c.firstPending() == 0 {
-		delete(s.chains, c.next.last.key)
+		delete(s.chains, *c.next.key)
 	}
 }
 
