@@ -140,9 +140,9 @@ func (e *Event) atMS() uint64 {
 func (s *State) attempt(e *Event) Effect {
 	tally, _ := s.step(e.StepID)
 	if e.Phase == PhaseFailed {
-		tally.Failed++
+		s.tell(tally, &tally.Failed)
 	} else {
-		tally.Begun++
+		s.tell(tally, &tally.Begun)
 	}
 	return s.effect(Attempted, false)
 }
@@ -168,7 +168,7 @@ func (s *State) link(e *Event) *segments.Segment {
 		s.Order.commit(kind.StepTopo, s.Steps)
 	case *segments.StepExecuted:
 		tally, at := s.step(kind.StepID)
-		tally.Ended++
+		s.tell(tally, &tally.Ended)
 		s.Order.step(kind.StepID, at)
 	case *segments.RunSealed:
 		s.Order.place(rankSeal)

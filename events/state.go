@@ -59,6 +59,10 @@ type State struct {
 	LastEventID string  // last event answered, duplicates and rejections included; "": unreadable
 	LastSeq     *uint64 // its producer_seq; nil: none
 
+	underWay struct {
+		n     uint64 // see UnderWay
+		known bool   // it has been counted; from then on it is kept
+	}
 	index   map[string]int // step id to its place in Steps; nil while they are few
 	tracked trackedBytes
 }
@@ -72,6 +76,36 @@ type StepTally struct {
 	Begun  uint64 // phase begin
 	Ended  uint64 // step_executed segments
 	Failed uint64 // phase failed
+}
+
+// underWay is how many attempts of the step have begun and neither ended nor failed.
+func (t *StepTally) underWay() uint64 {
+	if over := t.Ended + t.Failed; t.Begun > over {
+		return t.Begun - over
+	}
+	return 0
+}
+
+// tell counts one more event of a step: count is a member of its tally.
+func (s *State) tell(tally *StepTally, count *uint64) {
+	before := tally.underWay()
+	*count++
+	s.underWay.n += tally.underWay() - before // may wrap around, and so comes right
+}
+
+// UnderWay is how many attempts of an open chain have begun and neither ended nor
+// failed; those of the untold steps count as of one. 0 for a chain that has ended.
+func (s *State) UnderWay() uint64 {
+	if s.Outcome != Open {
+		return 0
+	}
+	if !s.underWay.known {
+		s.underWay.n, s.underWay.known = s.UntoldSteps.underWay(), true
+		for i := range s.Steps {
+			s.underWay.n += s.Steps[i].underWay()
+		}
+	}
+	return s.underWay.n
 }
 
 // NewState is the state of a chain before its first event.

@@ -119,9 +119,10 @@ func (r *chainRecord) view(no uint64) chainView {
 
 // chain is a chain that the writer has in memory.
 type chain struct {
-	view    chainView // as of the last commit; guarded by Store.mu, copied by readers
-	glance  *glance   // as of view, for lists; nil: nobody has asked lately; guarded likewise
-	watched watched
+	view     chainView // as of the last commit; guarded by Store.mu, copied by readers
+	glance   *glance   // as of view, for lists; nil: nobody has asked lately; guarded likewise
+	watched  watched
+	attempts uint64 // under way as of view, if counted; guarded likewise
 
 	// The rest belongs to the writer.
 	next   chainView // as the running transaction will leave it
@@ -131,6 +132,7 @@ type chain struct {
 
 	touched bool // in the running transaction
 	flushed bool // in the running transaction
+	counted bool // guarded by Store.mu
 }
 
 // chainRecord reads the record of a chain, which must exist.

@@ -89,7 +89,7 @@
 // price of little more than the bytes themselves. What lies all over the file
 // (chains, event_ids, chain_lists) is written now and then, for many entries of a
 // chain at once: when it ends, when it has 256 entries that are in the journal
-// only, or when its oldest such entry is 262,144 arrivals back. counters.tail names
+// only, or when its oldest such entry is 524,288 arrivals back. counters.tail names
 // the oldest entry that counts. Opening the store reads the journal from there,
 // and a state comes into memory, always, as the stored state with the entries
 // must come to the same result. A chain for which that cannot be done, a value being

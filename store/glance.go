@@ -44,7 +44,7 @@ func look(key *events.Key, state *events.State, last *standing) *glance {
 		Key: *key, Outcome: state.Outcome, Reason: state.Reason, Conformity: conformity, Segments: state.Segments,
 		Head: state.Head, RunIDs: state.RunIDs, Duplicates: state.Duplicates, Late: state.Late, Rejected: state.Rejected,
 		Coverage: coverage, Epoch: last.epoch, StreamSeq: last.streamSeq, Anchors: state.Anchors,
-		LastAtMS: state.LastAtMS, Attempts: openAttempts(state)}}
+		LastAtMS: state.LastAtMS, Attempts: state.UnderWay()}}
 }
 
 // memory is what is in memory of a chain, for a list.

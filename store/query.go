@@ -230,20 +230,6 @@ func (q *ChainQuery) matchesState(s *ChainSummary) bool {
 		(q.RunID == "" || slices.ContainsFunc(s.RunIDs, func(id string) bool { return strings.HasPrefix(id, q.RunID) }))
 }
 
-// openAttempts counts the steps of an open chain that are under way.
-func openAttempts(s *events.State) uint64 {
-	if s.Outcome != events.Open {
-		return 0
-	}
-	var open uint64
-	for _, t := range append(slices.Clip(s.Steps), s.UntoldSteps) {
-		if over := t.Ended + t.Failed; t.Begun > over {
-			open += t.Begun - over
-		}
-	}
-	return open
-}
-
 func parseName(k []byte) (events.Key, bool) {
 	parts := bytes.Split(k, []byte{0})
 	if len(parts) != 4 {

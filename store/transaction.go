@@ -297,6 +297,9 @@ func (c *chain) publish(s *Store) {
 	if c.watched.until.Load() > s.n.arrivals && c.state != nil {
 		c.glance = look(c.view.key, c.state, &c.view.last)
 	}
+	if c.counted = c.state != nil; c.counted {
+		c.attempts = c.state.UnderWay()
+	}
 	c.touched, c.flushed = false, false
 	if first := c.firstPending(); first != 0 && !wasDirty {
 		s.dirty = append(s.dirty, dirtyMark{c, first})
@@ -312,7 +315,7 @@ func (s *Store) forget(c *chain) {
 		s.recent.Remove(c.recent)
 		c.recent = nil
 	}
-	c.state = nil
+	c.state, c.counted = nil, false
 	s.forgetIDs(c)
 	if c.firstPending() == 0 {
 		delete(s.chains, *c.next.key)

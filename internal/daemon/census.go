@@ -5,9 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/chaind/chaind/events"
 	"github.com/chaind/chaind/server"
-	"github.com/chaind/chaind/store"
 )
 
 const (
@@ -18,8 +16,8 @@ const (
 	censusShare = 50
 )
 
-// census counts what is under way. Counting reads every chain's entry in the
-// store, so it happens now and then, not at each scrape; the number of chains
+// census counts what is under way. Counting looks at the name of every chain in
+// the store, so it happens now and then, not at each scrape; the number of chains
 // changes nothing about what a scrape costs.
 type census struct {
 	last atomic.Pointer[server.Census]
@@ -36,7 +34,7 @@ func (d *Daemon) countOpen(ctx context.Context) error {
 		case <-timer.C:
 		}
 		start := d.cfg.Now()
-		counted, err := count(ctx, d.store)
+		counted, err := d.store.Census(ctx)
 		took := d.cfg.Now().Sub(start)
 		switch {
 		case ctx.Err() != nil:
@@ -44,30 +42,8 @@ func (d *Daemon) countOpen(ctx context.Context) error {
 		case err != nil:
 			d.log.Warn("open chains could not be counted", "err", err)
 		default:
-			counted.At = start
-			d.census.last.Store(&counted)
+			d.census.last.Store(&server.Census{Chains: counted.Chains, Attempts: counted.Attempts, At: start})
 		}
 		timer.Reset(max(censusPause, censusShare*took))
 	}
-}
-
-// count walks the open chains in pages.
-func count(ctx context.Context, s *store.Store) (server.Census, error) {
-	var c server.Census
-	q := store.ChainQuery{Outcome: events.Open, Limit: store.MaxPage}
-	for ctx.Err() == nil {
-		page, next, err := s.Chains(q)
-		if err != nil {
-			return server.Census{}, err
-		}
-		c.Chains += uint64(len(page))
-		for i := range page {
-			c.Attempts += page[i].Attempts
-		}
-		if next == "" {
-			break
-		}
-		q.After = next
-	}
-	return c, nil
 }
