@@ -102,7 +102,7 @@ func TestRepeatsAndRedeliveries(t *testing.T) {
 
 var ignoreMemory = cmp.FilterPath(func(p cmp.Path) bool {
 	name := p.Last().String()
-	return name == ".index" || name == ".tracked"
+	return name == ".index" || name == ".tracked" || name == ".underWay"
 }, cmp.Ignore())
 
 // Case N12: the broker lost its last messages, and gives their sequences to new
