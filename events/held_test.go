@@ -4,7 +4,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 	"weak"
+
+	"github.com/chaind/chaind/segments"
+	"github.com/google/go-cmp/cmp"
 )
 
 // Neither a decoder nor a small event that lives on holds on to a large one.
@@ -31,4 +35,22 @@ func TestLargeEventsAreByThemselves(t *testing.T) {
 		t.Errorf("%d bytes of strings are kept for nothing", n)
 	}
 	runtime.KeepAlive(small)
+}
+
+// A state's scope is in memory of its own, also where one of its two texts is empty:
+// otherwise each state would hold on to the strings of a whole event.
+func TestScopeIsNotHeldByTheState(t *testing.T) {
+	t.Parallel()
+	for _, own := range [][2]string{{"c3", "e"}, {"", "e"}, {"c3", ""}, {"", ""}} {
+		given := &segments.Scope{TenantID: "other", PromptHash: "p", ExecuteSessionID: "s", CatalogCGSHash: own[0], EntryID: own[1]}
+		kept := cloneScope(given, &Key{Tenant: "t", PromptHash: "p", Session: "s"})
+		if diff := cmp.Diff(given, kept); diff != "" {
+			t.Errorf("%q (-given +kept):\n%s", own, diff)
+		}
+		for _, pair := range [][2]string{{given.TenantID, kept.TenantID}, {given.CatalogCGSHash, kept.CatalogCGSHash}, {given.EntryID, kept.EntryID}} {
+			if pair[0] != "" && unsafe.StringData(pair[0]) == unsafe.StringData(pair[1]) {
+				t.Errorf("%q: %q is in the event's memory", own, pair[0])
+			}
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package events
 
-import "github.com/chaind/chaind/segments"
+import (
+	"strings"
+
+	"github.com/chaind/chaind/segments"
+)
 
 // Required members of a scope.
 const (
@@ -88,7 +92,7 @@ func sameScope(a, b *segments.Scope) bool {
 func cloneScope(s *segments.Scope, key *Key) *segments.Scope {
 	c := *s
 	c.TenantID, c.PromptHash, c.ExecuteSessionID = cloneUnless(s.TenantID, key.Tenant), cloneUnless(s.PromptHash, key.PromptHash), cloneUnless(s.ExecuteSessionID, key.Session)
-	own := s.CatalogCGSHash + s.EntryID
+	own := strings.Join([]string{s.CatalogCGSHash, s.EntryID}, "") // + would give one of them as it is where the other is ""
 	c.CatalogCGSHash, c.EntryID = own[:len(s.CatalogCGSHash)], own[len(s.CatalogCGSHash):]
 	c.LogicalSessionID = cloneOptional(s.LogicalSessionID)
 	return &c

@@ -92,9 +92,8 @@
 // only, or when its oldest such entry is 524,288 arrivals back. counters.tail names
 // the oldest entry that counts. Opening the store reads the journal from there,
 // and a state comes into memory, always, as the stored state with the entries
-// must come to the same result. A chain for which that cannot be done, a value being
+// behind it applied again, which must come to the same result. A chain for which that cannot be done, a value being
 // damaged, is set aside, and the others go on.
-// must come to the same result.
 //
 // So a crash leaves either the transaction or nothing of it, and memory is
 // never ahead of the file: it is changed after the commit, and thrown away when a

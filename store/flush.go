@@ -14,7 +14,7 @@ import (
 // opened, over the entries from counters.tail on, of which there are never many.
 type flushLimits struct {
 	tail    uint64 // entries that opening reads again, at most, and a transaction's worth
-	slack   uint64 // how far below the limit a cut takes the tail, so that many chains are written as neighbours; cutting begins as far below it
+	slack   uint64 // how far below the limit cutting begins, and how many entries a cut takes off, so that many chains are written as neighbours and are all written by the time the limit is reached
 	pending int    // entries that one chain's state is rebuilt from, at most, and a transaction's worth
 }
 
@@ -60,7 +60,7 @@ func (m dirtyMark) stale() bool { return m.c.firstPending() != m.first }
 func (w *writer) holdingBack() []*chain {
 	s, oldest := w.s, w.oldestDirty()
 	if len(s.cut) == 0 && oldest != 0 && oldest+s.flush.tail <= w.n.arrivals+s.flush.slack {
-		s.cut = w.olderThan(max(oldest+2*s.flush.slack, w.n.arrivals+s.flush.slack-s.flush.tail))
+		s.cut = w.olderThan(max(oldest+s.flush.slack, w.n.arrivals+s.flush.slack-s.flush.tail))
 	}
 	most := cutAtLeast + int(w.n.arrivals-s.n.arrivals)
 	if oldest != 0 && oldest+s.flush.tail <= w.n.arrivals {
@@ -75,6 +75,9 @@ func (w *writer) holdingBack() []*chain {
 		due = append(due, m.c)
 		w.touch(m.c)
 		m.c.flushed = true
+	}
+	if len(s.cut) == 0 {
+		s.cut = nil // it would hold on to chains that are forgotten
 	}
 	return due
 }

@@ -111,7 +111,7 @@ type Store struct {
 	damaged  map[events.Key]bool
 	damage   string // of the chain found last
 
-	dirty  []dirtyMark // writer's: chains by their oldest pending entry
+	dirty  []dirtyMark // writer's: chains in the order of their oldest pending entries, on which the tail depends
 	cut    []dirtyMark // writer's: chains that are being flushed to shorten the tail, by number
 	recent *list.List  // writer's: chains with a state in memory, last used first
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,9 +268,12 @@ func (s *Store) publish(w *writer) {
 	for key, c := range w.created {
 		s.chains[key] = c
 	}
+	known := len(s.dirty)
 	for _, c := range w.touched {
 		c.publish(s)
 	}
+	// A chain may have been looked at, for a redelivery, long before its first entry came.
+	slices.SortFunc(s.dirty[known:], func(a, b dirtyMark) int { return cmp.Compare(a.first, b.first) })
 	s.publishAsides(w)
 	for name, ep := range w.epochs {
 		s.epochs[name] = ep
