@@ -22,6 +22,7 @@ var mutants = []struct {
 	{"redelivery is recognised", "store/apply.go", "found, err := w.redelivered(ep, e, effect)", "found, err := false, error(nil)", "./store", "TestRestarts|TestRedeliver|TestN|TestVectors|TestBackup"},
 	{"watermark", "store/apply.go", "ep.Applied = max(ep.Applied, e.StreamSeq)", "", "./store", "TestLostRanges|TestEpochs|TestBackup"},
 	{"seal job", "store/seals.go", "return w.write(tableJobs, key64(w.n.jobs), &jobRecord{chain: c.next.no})", "return nil", "./store", "TestSealJobs|TestRestarts"},
+	{"marks in the order of entries", "store/transaction.go", "slices.SortFunc(s.dirty[known:],", "slices.SortFunc(s.dirty[known:known],", "./store", "TestTailBehindARedelivery"},
 	{"lost ranges", "store/epochs.go", "return w.putLost(ep, from, to, why)", "return nil", "./store", "TestLostRanges"},
 	{"outbox of rejections", "store/reject.go", "w.n.rejections++\n", "", "./store", "TestVectors|TestRestarts|TestRejected"},
 	{"stop after a failed fsync", "store/transaction.go", `path.Op != "sync" && `, "", "./store", "TestCommitErrors"},
