@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/chaind/chaind/events"
+	"github.com/chaind/chaind/store"
 )
 
 // Cause is one reason why the daemon is not ready. Names are short and fixed,
@@ -100,9 +101,8 @@ type Snapshot struct {
 
 // Census is a count of what is under way at one moment.
 type Census struct {
-	Chains   uint64    // that have not ended
-	Attempts uint64    // steps in them that have begun and neither ended nor failed
-	At       time.Time // when they were counted; zero: not yet
+	store.Census
+	At time.Time // when they were counted; zero: not yet
 }
 
 // stateCollector turns a Snapshot into gauges at each scrape.

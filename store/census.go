@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/chaind/chaind/events"
@@ -14,25 +13,16 @@ type Census struct {
 	Attempts uint64 // steps in them that have begun and neither ended nor failed
 }
 
-// nameOf is a chain as the table of names knows it.
-type nameOf struct {
-	key events.Key
-	no  uint64
-}
-
 // Census counts the open chains. It walks the names of all chains in short
 // transactions, and reads of most that are in memory nothing but what stands there.
 // Damaged chains are not counted. It ends early, with ctx's error, when ctx does.
 func (s *Store) Census(ctx context.Context) (Census, error) {
 	var c Census
-	var names []nameOf
+	var names []chainView // number and key alone
 	sc := &scan{table: tableNames, limit: scanPerTx, match: func(_ *view, k, payload []byte) (bool, error) {
-		key, ok := parseName(k)
-		if !ok || len(payload) != 8 {
-			return false, corrupt(tableNames, k, errCoding.Error())
-		}
-		names = append(names, nameOf{key, binary.BigEndian.Uint64(payload)})
-		return true, nil
+		key, no, err := readName(k, payload)
+		names = append(names, chainView{no: no, key: &key})
+		return true, err
 	}}
 	for {
 		names, sc.found, sc.looked = names[:0], 0, 0
@@ -52,19 +42,19 @@ func (s *Store) Census(ctx context.Context) (Census, error) {
 // countOpen counts chains: first those of which memory knows enough, then, in a
 // transaction that begins afterwards and so has what memory had (see withChain),
 // the others.
-func (s *Store) countOpen(c *Census, names []nameOf) error {
-	var views []chainView
-	for i := range names {
-		if v := s.countInMemory(c, &names[i]); v != nil {
-			views = append(views, *v)
+func (s *Store) countOpen(c *Census, names []chainView) error {
+	rest := names[:0]
+	for _, cv := range names {
+		if !s.countInMemory(c, &cv) {
+			rest = append(rest, cv)
 		}
 	}
-	if len(views) == 0 {
+	if len(rest) == 0 {
 		return nil
 	}
 	return s.view(func(v *view) error {
-		for i := range views {
-			if err := v.countStored(c, &views[i]); err != nil && !errors.Is(err, ErrCorrupt) {
+		for i := range rest {
+			if err := v.countStored(c, &rest[i]); err != nil && !errors.Is(err, ErrCorrupt) {
 				return err
 			}
 		}
@@ -72,25 +62,26 @@ func (s *Store) countOpen(c *Census, names []nameOf) error {
 	})
 }
 
-// countInMemory counts a chain, or gives what is to be read; nil: nothing.
-func (s *Store) countInMemory(c *Census, n *nameOf) *chainView {
+// countInMemory tells whether memory knows all that is to be counted of a chain;
+// otherwise it puts what memory has into the view.
+func (s *Store) countInMemory(c *Census, cv *chainView) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	known := s.chains[n.key]
+	known := s.chains[*cv.key]
 	switch {
-	case s.aside[n.key] != nil:
-		return nil
+	case s.aside[*cv.key] != nil:
+		return true
 	case known == nil:
-		return &chainView{no: n.no, key: &n.key}
+		return false
 	case known.view.last.fixedArrival != 0:
-		return nil
+		return true
 	case !known.counted:
-		view := known.view
-		return &view
+		*cv = known.view
+		return false
 	}
 	c.Chains++
 	c.Attempts += known.attempts
-	return nil
+	return true
 }
 
 // countStored counts a chain from the database and the entries that it lacks.

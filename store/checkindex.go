@@ -111,15 +111,15 @@ func (c *checker) compare(t *table, what string, want, got uint64) {
 }
 
 func (c *checker) name(v *view, k, payload []byte) error {
-	key, ok := parseName(k)
-	if !ok || len(payload) != 8 {
-		return corrupt(tableNames, k, errCoding.Error())
+	key, no, err := readName(k, payload)
+	if err != nil {
+		return err
 	}
-	if number(payload) > c.place.n.chains {
+	if no > c.place.n.chains {
 		return nil
 	}
 	c.place.numbered++
-	rec, err := v.chainRecord(number(payload))
+	rec, err := v.chainRecord(no)
 	if err == nil && rec.key != key {
 		err = contradicts(tableNames, k, "the name leads to another chain")
 	}

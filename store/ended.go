@@ -61,11 +61,10 @@ func (s *Store) Ended(q EndedQuery, visit func(*EndedChain) (more bool)) error {
 
 // ended reads one chain by its name; nil: it is open, empty, or not selected.
 func (v *view) ended(name, payload []byte, q *EndedQuery) (*EndedChain, error) {
-	key, ok := parseName(name)
-	if !ok || len(payload) != 8 {
-		return nil, corrupt(tableNames, name, errCoding.Error())
+	key, no, err := readName(name, payload)
+	if err != nil {
+		return nil, err
 	}
-	no := number(payload)
 	c, err := v.end(key, no)
 	if err != nil || c == nil {
 		return nil, inChain(err, key)

@@ -24,8 +24,8 @@ func TestTailIsCutInParts(t *testing.T) {
 		longest uint64 // tail
 		most    int    // chains in a transaction
 	}{
-		{"in parts", flushLimits{tail: 1000, slack: 300, pending: 1 << 10}, 1, 1000, 1 + 64 + 1},
-		{"large batches", flushLimits{tail: 1000, slack: 300, pending: 1 << 10}, 100, 1000, 100 + 64 + 100},
+		{"in parts", flushLimits{tail: 1000, slack: 300, pending: 1 << 10}, 1, 1000, 1 + cutAtLeast + 1},
+		{"large batches", flushLimits{tail: 1000, slack: 300, pending: 1 << 10}, 100, 1000, 100 + cutAtLeast + 100},
 		{"too late for parts", flushLimits{tail: 450, slack: 1, pending: 1 << 10}, 200, 650, chains},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

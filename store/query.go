@@ -167,12 +167,9 @@ func (s *Store) Chains(q ChainQuery) (page []ChainSummary, next string, err erro
 		return nil, "", err
 	}
 	find := func(_ *view, k, payload []byte) (*found[ChainSummary], error) {
-		key, ok := parseName(k)
-		if !ok || len(payload) != 8 {
-			return nil, corrupt(tableNames, k, errCoding.Error())
-		}
-		if !q.matchesKey(key) {
-			return nil, nil
+		key, _, err := readName(k, payload)
+		if err != nil || !q.matchesKey(key) {
+			return nil, err
 		}
 		return &found[ChainSummary]{chain: key}, nil
 	}
@@ -228,6 +225,15 @@ func (q *ChainQuery) matchesState(s *ChainSummary) bool {
 		(q.TraceID == "" || s.Anchors.TraceID != nil && *s.Anchors.TraceID == q.TraceID) &&
 		q.SinceMS <= s.LastAtMS && (q.UntilMS == 0 || s.LastAtMS < q.UntilMS) &&
 		(q.RunID == "" || slices.ContainsFunc(s.RunIDs, func(id string) bool { return strings.HasPrefix(id, q.RunID) }))
+}
+
+// readName reads an entry of the table of names: a chain and its number.
+func readName(k, payload []byte) (events.Key, uint64, error) {
+	key, ok := parseName(k)
+	if !ok || len(payload) != 8 {
+		return events.Key{}, 0, corrupt(tableNames, k, errCoding.Error())
+	}
+	return key, number(payload), nil
 }
 
 func parseName(k []byte) (events.Key, bool) {

@@ -42,7 +42,7 @@ func (d *Daemon) countOpen(ctx context.Context) error {
 		case err != nil:
 			d.log.Warn("open chains could not be counted", "err", err)
 		default:
-			d.census.last.Store(&server.Census{Chains: counted.Chains, Attempts: counted.Attempts, At: start})
+			d.census.last.Store(&server.Census{Census: counted, At: start})
 		}
 		timer.Reset(max(censusPause, censusShare*took))
 	}
